@@ -1,0 +1,95 @@
+# Everything a developer runs; `make` alone lists the targets.
+#
+#   PYTHON=/path/to/python   the interpreter that .venv is made from (default: the first that is new enough)
+#   ARGS="-k bounds -x"      more options for pytest
+#   ONLY=name                one benchmark
+
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VENV   := .venv
+STAMP  := $(VENV)/.installed
+RUN    := $(VENV)/bin/python
+PYTHON ?=
+ARGS   ?=
+ONLY   ?=
+
+CANDIDATES := $(if $(PYTHON),"$(PYTHON)",python3.13 python3.12 python3.11 python3)
+# A name that starts with an underscore is a part of benchmarks, not a benchmark.
+BENCHMARKS := $(filter-out _%,$(patsubst benchmarks/%.py,%,$(wildcard benchmarks/*.py)))
+
+.PHONY: help
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: demo
+demo: $(STAMP)  ## see it work on generated data
+	@$(VENV)/bin/penstock demo
+
+.PHONY: test
+test: java $(STAMP)  ## all tests but the slow ones (needs Java)
+	@$(RUN) -m pytest -m "not slow" $(ARGS)
+
+.PHONY: test-slow
+test-slow: $(STAMP)  ## the differential tests with 20,000 random examples each
+	@HYPOTHESIS_PROFILE=slow $(RUN) -m pytest tests/differential --timeout 14400 $(ARGS)
+
+.PHONY: lint
+lint: $(STAMP)  ## ruff, mypy, and which package imports which
+	@$(RUN) -m ruff check .
+	@$(RUN) -m ruff format --check .
+	@$(RUN) -m mypy
+	@$(RUN) tools/check_imports.py
+
+.PHONY: format
+format: $(STAMP)  ## let ruff fix and format the code
+	@$(RUN) -m ruff check --fix-only .
+	@$(RUN) -m ruff format .
+
+.PHONY: bench
+bench: $(STAMP)  ## every benchmark, or one: make bench ONLY=name
+	@$(if $(filter-out $(BENCHMARKS),$(ONLY)),echo "no benchmark '$(ONLY)'; there are: $(BENCHMARKS)" >&2; exit 2)
+	@$(if $(BENCHMARKS),,echo "there are no benchmarks yet")
+	@set -e; for name in $(or $(ONLY),$(BENCHMARKS)); do \
+	    echo "== $$name"; $(RUN) -m "benchmarks.$$name"; \
+	done
+
+.PHONY: clean
+clean:  ## remove .venv and everything else that make creates
+	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@find src tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The candidates are run, not only looked up: a pyenv shim exists also for versions that are switched off, and Debian's
+# python3 has a venv module that fails until python3-venv is installed.
+$(STAMP): pyproject.toml
+	@echo "setting up $(VENV) (once, and again when pyproject.toml changes) ..."
+	@new_enough='import sys; sys.exit(sys.version_info < (3, 11))'; \
+	if ! { $(RUN) -c "$$new_enough" && $(RUN) -m pip --version; } >/dev/null 2>&1; then \
+	    found=; \
+	    for candidate in $(CANDIDATES); do \
+	        if { "$$candidate" -c "$$new_enough" && "$$candidate" -m venv --clear $(VENV); } >/dev/null 2>&1; then \
+	            found=yes; break; \
+	        fi; \
+	    done; \
+	    if [ -z "$$found" ]; then \
+	        rm -rf $(VENV); \
+	        echo "penstock needs Python 3.11 or newer with its venv module, and found none as" $(CANDIDATES)";" \
+	            "install it with 'apt install python3 python3-venv', 'dnf install python3.12' or" \
+	            "'brew install python@3.13', or name one: make PYTHON=/path/to/python" >&2; \
+	        exit 1; \
+	    fi; \
+	fi
+	@$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[dev,spark]'
+	@touch $@
+
+# Spark's own rule: $JAVA_HOME/bin/java where it is set, else the java on the path. Java 8 calls itself 1.8.
+.PHONY: java
+java:
+	@java="$${JAVA_HOME:+$$JAVA_HOME/bin/}java"; \
+	major=$$("$$java" -version 2>&1 | sed -n 's/.* version "\(1\.\)\{0,1\}\([0-9]*\).*/\2/p' | head -n 1); \
+	if [ "$${major:-0}" -lt 17 ]; then \
+	    echo "the tests need Java 17 or newer, and $$java is $${major:+Java }$${major:-missing};" \
+	        "install it with 'apt install openjdk-17-jre-headless', 'dnf install java-17-openjdk-headless' or" \
+	        "'brew install openjdk@17', or set JAVA_HOME" >&2; \
+	    exit 1; \
+	fi

@@ -1,0 +1,37 @@
+"""The gate between a data lake and Spark: only the files that a query needs get through.
+
+This module is the public surface and nothing else. Its names are loaded when they are first used, so that
+`import penstock` and `penstock --help` do not wait for Arrow, PyIceberg or Spark:
+
+    >>> import penstock
+    >>> penstock.PenstockError.__module__
+    'penstock.errors'
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from penstock.errors import PenstockError
+
+__version__ = "0.1.0"
+
+__all__ = ["PenstockError", "__version__"]
+
+# Public name -> the module that has it. A new name goes here, into __all__ and under TYPE_CHECKING.
+_HOMES = {
+    "PenstockError": "penstock.errors",
+}
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

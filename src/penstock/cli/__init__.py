@@ -1,0 +1,1 @@
+"""The `penstock` command: what people type, and what they see for it."""

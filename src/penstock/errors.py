@@ -1,0 +1,119 @@
+"""What Penstock raises, and how an error shows the place in a predicate's text that it is about.
+
+Every error is a `PenstockError` and the natural built-in as well, so `except ValueError` works for people
+who have never heard of Penstock. Errors carry their facts as fields and survive pickling, because they
+travel from Spark's workers to the driver. What is shown is safe for a terminal and for a log: one line,
+then at most 80 columns of the text around the position, whatever was in it, with a caret below:
+
+    >>> print(PredicateError("unexpected ')'", "app = ) AND x", 6, expected="a value"))
+    unexpected ')'; expected a value
+      app = ) AND x
+            ^
+
+Not decided here: what is an error at all. A predicate that cannot prune is none; it keeps the file.
+"""
+
+import unicodedata
+
+_EXCERPT_WIDTH = 80
+_LINE_LIMIT = 500
+_SHORT_ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+
+
+class PenstockError(Exception):
+    """The base of all errors that Penstock raises on purpose; `hint` is the way out."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return _one_line(self.message, self.hint)
+
+
+class PredicateError(PenstockError, ValueError):
+    """A predicate that cannot be read; `position` is the offset into `text` where it went wrong."""
+
+    def __init__(
+        self,
+        message: str,
+        text: str | None = None,
+        position: int | None = None,
+        *,
+        expected: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.text = text
+        self.position = position
+        self.expected = expected
+
+    def __str__(self) -> str:
+        line = _one_line(self.message, self.expected and f"expected {self.expected}", self.hint)
+        if self.text is None or self.position is None:
+            return line
+        return f"{line}\n{_excerpt(self.text, self.position)}"
+
+
+class UnknownColumnError(PredicateError):
+    """A predicate names a column or field that the schema does not have."""
+
+
+class TypeMismatchError(PredicateError):
+    """A predicate compares or combines values of types that do not go together."""
+
+
+class SchemaError(PenstockError, ValueError):
+    """A schema that cannot be read, or that contradicts itself or its data."""
+
+
+class EvaluationError(PenstockError, ValueError):
+    """A predicate that cannot be evaluated on the values of a row."""
+
+
+def _one_line(*parts: str | None) -> str:
+    # Cut before escaping: a message that quotes a text of 1 MB must not cost 1 MB of output.
+    line = "; ".join(part if len(part) <= _LINE_LIMIT else f"{part[:_LINE_LIMIT]}…" for part in parts if part)
+    return "".join(map(_shown, line))
+
+
+def _excerpt(text: str, position: int) -> str:
+    """The text around the position on one line, and a caret on the next one."""
+    position = min(max(position, 0), len(text))
+    before: list[str] = []
+    room = _EXCERPT_WIDTH // 2
+    start = position
+    while start > 0 and (width := _width(piece := _shown(text[start - 1]))) <= room and len(before) < 40:
+        before.append(piece)
+        room -= width
+        start -= 1
+    lead = ("…" if start else "") + "".join(reversed(before))
+
+    after: list[str] = []
+    room = _EXCERPT_WIDTH - _width(lead)
+    end = position
+    while end < len(text) and (width := _width(piece := _shown(text[end]))) <= room and len(after) < 80:
+        after.append(piece)
+        room -= width
+        end += 1
+    tail = "".join(after) + ("…" if end < len(text) else "")
+    return f"  {lead}{tail}\n  {' ' * _width(lead)}^"
+
+
+def _shown(character: str) -> str:
+    """The character, or its escape when a terminal would do something else than draw it."""
+    if character.isprintable():
+        return character
+    return _SHORT_ESCAPES.get(character) or character.encode("unicode_escape").decode("ascii")
+
+
+def _width(shown: str) -> int:
+    """Columns of a terminal: two for a wide East Asian character, none for a combining mark."""
+    return sum(map(_columns, shown))
+
+
+def _columns(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

@@ -1,0 +1,33 @@
+"""The functions and operators that Penstock evaluates, by their Spark names.
+
+A name that is missing here is opaque: the predicate keeps it, and it never prunes. Operators are listed under
+their symbols, unary minus as `negative`. Each kind has its module: `functions_arithmetic`,
+`functions_number`, `functions_text`, `functions_time`, `functions_other`.
+
+>>> find("YEAR").name
+'year'
+>>> find("rand") is None
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from penstock.predicate.function import Function
+from penstock.predicate.functions_arithmetic import ARITHMETIC_FUNCTIONS
+from penstock.predicate.functions_number import NUMBER_FUNCTIONS
+from penstock.predicate.functions_other import CHOOSERS, OTHER_FUNCTIONS
+from penstock.predicate.functions_text import TEXT_FUNCTIONS
+from penstock.predicate.functions_time import TIME_FUNCTIONS, ZONED
+
+__all__ = ["CHOOSERS", "FUNCTIONS", "ZONED", "find"]
+
+_ALL = (*ARITHMETIC_FUNCTIONS, *NUMBER_FUNCTIONS, *TEXT_FUNCTIONS, *TIME_FUNCTIONS, *OTHER_FUNCTIONS)
+FUNCTIONS: Mapping[str, Function] = MappingProxyType({function.name: function for function in _ALL})
+
+
+def find(name: str) -> Function | None:
+    """The function of a name in any case; None when it is not known."""
+    return FUNCTIONS.get(name.lower())

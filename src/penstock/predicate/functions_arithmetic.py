@@ -1,0 +1,262 @@
+"""The arithmetic operators, with Spark's result types and ANSI failures.
+
+Two integers meet in the wider type and fail when the result does not fit it; `/` is always a division of
+doubles and fails at zero. Decimals get Spark's result precision and scale (`DecimalPrecision`): the exact
+result is computed with unlimited integers and rounded HALF_UP once. Quotients and remainders of decimals are
+left out, because Spark rounds them twice. An integer beside a decimal counts as a decimal of all its type's
+digits; Spark counts a literal's digits only, which differs in nothing but the precision as long as 38 digits
+are enough, and beyond that the call stays opaque.
+
+`direction` holds over rows that do not fail. With an infinite constant `x + c` is NaN at the opposite
+infinity, and with NaN it is NaN everywhere; such constants have no direction, and neither has a product with
+zero. Falling is never said of doubles: `1.0 - x` falls as x rises, but from a NaN, the top of the order,
+comes a NaN again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.predicate.decimals import decimal_vector, rescaled, unscaled
+from penstock.predicate.function import Constants, Function, Signature
+from penstock.predicate.physical import Numbers, all_valid, numbers, vector
+from penstock.predicate.signatures import BIGINT, DATE, DOUBLE, INT, Types, as_int
+from penstock.predicate.types import (
+    MAX_PRECISION,
+    common_type,
+    decimal_for,
+    integer_range,
+    is_decimal,
+    is_float,
+    is_integer,
+    is_numeric,
+)
+from penstock.predicate.vector import Mask, Vector
+
+_Answer = tuple[Numbers, Mask | None]
+_MINIMUM_ADJUSTED_SCALE = 6
+
+
+def _arithmetic(
+    decimal_result: Callable[[pa.DataType, pa.DataType], pa.DataType] | None,
+) -> Callable[..., Signature | None]:
+    def signature(types: Types, constants: Constants) -> Signature | None:
+        if len(types) != 2 or not all(is_numeric(t) for t in types):
+            return None
+        if not any(is_decimal(t) for t in types) or any(is_float(t) for t in types):
+            t = common_type(*types)
+            return None if t is None else Signature((t, t), t)
+        if decimal_result is None:
+            return None
+        left, right = (t if is_decimal(t) else decimal_for(t) for t in types)
+        result = decimal_result(left, right)
+        mixed = any(is_integer(t) for t in types)
+        return None if mixed and result.precision >= MAX_PRECISION else Signature((left, right), result)
+
+    return signature
+
+
+def _sum_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    scale = max(left.scale, right.scale)
+    return _adjusted(max(left.precision - left.scale, right.precision - right.scale) + scale + 1, scale)
+
+
+def _product_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    return _adjusted(left.precision + right.precision + 1, left.scale + right.scale)
+
+
+def _adjusted(precision: int, scale: int) -> pa.DataType:
+    """Spark gives up scale for whole digits when 38 are not enough, but not below six."""
+    if precision <= MAX_PRECISION:
+        return pa.decimal128(precision, scale)
+    kept = max(MAX_PRECISION - (precision - scale), min(scale, _MINIMUM_ADJUSTED_SCALE))
+    return pa.decimal128(MAX_PRECISION, kept)
+
+
+def _kernel(
+    compute: Callable[[Numbers, Numbers, pa.DataType], _Answer],
+    of_decimals: Callable[[pa.Array, pa.Array], Vector] | None = None,
+) -> Callable[[Sequence[pa.Array], str], Vector]:
+    def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
+        left, right = arrays
+        if of_decimals is not None and is_decimal(left.type):
+            return of_decimals(left, right)
+        with np.errstate(all="ignore"):
+            found, failed = compute(numbers(left), numbers(right), left.type)
+        return vector(found, left.type, all_valid(left, right), failed)
+
+    return kernel
+
+
+def _add(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
+    if is_float(t):
+        return a + b, None
+    left, right = a.astype(np.int64), b.astype(np.int64)
+    found = left + right
+    wrapped = ((left ^ found) & (right ^ found)) < 0
+    return found, wrapped | _outside(found, t)
+
+
+def _subtract(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
+    if is_float(t):
+        return a - b, None
+    left, right = a.astype(np.int64), b.astype(np.int64)
+    found = left - right
+    wrapped = ((left ^ right) & (left ^ found)) < 0
+    return found, wrapped | _outside(found, t)
+
+
+def _multiply(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
+    if is_float(t):
+        return a * b, None
+    left, right = a.astype(np.int64), b.astype(np.int64)
+    found = left * right
+    # Dividing back must give the other factor; only MIN * -1 divides back although it wrapped.
+    lowest = np.int64(-(2**63))
+    wrapped = (left != 0) & (found // np.where(left == 0, 1, left) != right)
+    wrapped |= ((left == -1) & (right == lowest)) | ((right == -1) & (left == lowest))
+    return found, wrapped | _outside(found, t)
+
+
+def _remainder(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
+    """Java's: with the sign of the dividend."""
+    return np.fmod(a, np.where(b == 0, np.ones_like(b), b)), b == 0
+
+
+def _modulus(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
+    """Never negative for a positive divisor; Java computes short types as int and lets int and long wrap."""
+    if t in (pa.int8(), pa.int16()):
+        a, b = a.astype(np.int32), b.astype(np.int32)
+    divisor = np.where(b == 0, np.ones_like(b), b)
+    rest = np.fmod(a, divisor)
+    return np.where(rest < 0, np.fmod(rest + divisor, divisor), rest), b == 0
+
+
+def _divide(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
+    return a / np.where(b == 0, 1.0, b), b == 0
+
+
+def _integral_divide(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
+    """Cut towards zero."""
+    failed = (b == 0) | ((a == -(2**63)) & (b == -1))
+    divisor = np.where(failed, 1, b)
+    return (a - np.fmod(a, divisor)) // divisor, failed
+
+
+def _outside(found: Numbers, t: pa.DataType) -> Mask:
+    low, high = integer_range(t)
+    return np.asarray((found < low) | (found > high), np.bool_)
+
+
+def _decimal_sum(sign: int) -> Callable[[pa.Array, pa.Array], Vector]:
+    def compute(left: pa.Array, right: pa.Array) -> Vector:
+        scale = max(left.type.scale, right.type.scale)
+        result = _sum_type(left.type, right.type)
+        digits = max(left.type.precision - left.type.scale, right.type.precision - right.type.scale) + scale + 1
+        a = rescaled(unscaled(left, digits), left.type.scale, scale)
+        b = rescaled(unscaled(right, digits), right.type.scale, scale)
+        return decimal_vector(rescaled(a + sign * b, scale, result.scale), result, all_valid(left, right))
+
+    return compute
+
+
+def _decimal_product(left: pa.Array, right: pa.Array) -> Vector:
+    digits = left.type.precision + right.type.precision
+    result = _product_type(left.type, right.type)
+    found = unscaled(left, digits) * unscaled(right, digits)
+    return decimal_vector(
+        rescaled(found, left.type.scale + right.type.scale, result.scale), result, all_valid(left, right)
+    )
+
+
+def _doubles(types: Types, constants: Constants) -> Signature | None:
+    if len(types) != 2 or not all(is_numeric(t) for t in types):
+        return None
+    # A decimal beside a double becomes one; beside anything else it stays a decimal.
+    exact = any(is_decimal(t) for t in types) and not any(is_float(t) for t in types)
+    return None if exact else Signature((DOUBLE, DOUBLE), DOUBLE)
+
+
+def _bigints(types: Types, constants: Constants) -> Signature | None:
+    return Signature((BIGINT, BIGINT), BIGINT) if len(types) == 2 and all(map(is_integer, types)) else None
+
+
+def _or_days(numeric: Callable[..., Signature | None], reversible: bool) -> Callable[..., Signature | None]:
+    def signature(types: Types, constants: Constants) -> Signature | None:
+        if len(types) == 2 and types[0] == DATE and as_int(types[1]) and is_integer(types[1]):
+            return Signature((DATE, INT), DATE)
+        if reversible and len(types) == 2 and types[1] == DATE and as_int(types[0]) and is_integer(types[0]):
+            return Signature((INT, DATE), DATE)
+        return numeric(types, constants)
+
+    return signature
+
+
+def shift_days(arrays: Sequence[pa.Array], sign: int) -> Vector:
+    """Days added to a date or taken from it; a result that is no int32 fails (Spark wraps around)."""
+    first, second = arrays if arrays[0].type == DATE else (arrays[1], arrays[0])
+    found = numbers(first).astype(np.int64) + sign * numbers(second).astype(np.int64)
+    return vector(np.where(_outside(found, INT), 0, found), DATE, all_valid(first, second), _outside(found, INT))
+
+
+def _or_shift(
+    kernel: Callable[[Sequence[pa.Array], str], Vector], sign: int
+) -> Callable[[Sequence[pa.Array], str], Vector]:
+    def either(arrays: Sequence[pa.Array], zone: str) -> Vector:
+        return shift_days(arrays, sign) if DATE in (arrays[0].type, arrays[1].type) else kernel(arrays, zone)
+
+    return either
+
+
+def _sign_of(constant: tuple[object] | None) -> int:
+    """-1, 0 or 1; 0 also for what is no finite number."""
+    if constant is None or not isinstance(constant[0], (int, float, Decimal)) or not math.isfinite(constant[0]):
+        return 0
+    return (constant[0] > 0) - (constant[0] < 0)
+
+
+def _is_finite(constant: tuple[object] | None) -> bool:
+    return constant is not None and isinstance(constant[0], (int, float, Decimal)) and math.isfinite(constant[0])
+
+
+def _sum_direction(argument: int, constants: Constants) -> int:
+    return 1 if _is_finite(constants[1 - argument]) else 0
+
+
+def _difference_direction(argument: int, constants: Constants) -> int:
+    constant = constants[1 - argument]
+    return _unless_nan((1, -1)[argument], constant) if _is_finite(constant) else 0
+
+
+def _product_direction(argument: int, constants: Constants) -> int:
+    return _unless_nan(_sign_of(constants[1 - argument]), constants[1 - argument])
+
+
+def _quotient_direction(argument: int, constants: Constants) -> int:
+    # In the divisor the quotient jumps from one end to the other at zero.
+    return _unless_nan(_sign_of(constants[1]), constants[1]) if argument == 0 else 0
+
+
+def _unless_nan(direction: int, constant: tuple[object] | None) -> int:
+    """The constant has been cast to the type of the other side: if it is a float, NaN is possible."""
+    return 0 if direction < 0 and constant is not None and isinstance(constant[0], float) else direction
+
+
+_plus = _or_shift(_kernel(_add, _decimal_sum(1)), 1)
+_minus = _or_shift(_kernel(_subtract, _decimal_sum(-1)), -1)
+
+ARITHMETIC_FUNCTIONS = (
+    Function("+", _or_days(_arithmetic(_sum_type), reversible=True), _plus, _sum_direction),
+    Function("-", _or_days(_arithmetic(_sum_type), reversible=False), _minus, _difference_direction),
+    Function("*", _arithmetic(_product_type), _kernel(_multiply, _decimal_product), _product_direction),
+    Function("/", _doubles, _kernel(_divide), _quotient_direction),
+    Function("div", _bigints, _kernel(_integral_divide), _quotient_direction),
+    Function("%", _arithmetic(None), _kernel(_remainder)),
+    Function("mod", _arithmetic(None), _kernel(_remainder)),
+    Function("pmod", _arithmetic(None), _kernel(_modulus)),
+)

@@ -1,0 +1,164 @@
+"""Functions of strings: Spark counts characters where it says length or position, and bytes only for order.
+
+Upper and lower case are known for ASCII text only. For the rest Java's tables decide, which are of another
+Unicode version than Arrow's or Python's, so a row with any other character fails. Regular expressions are not
+here at all: Java's dialect is its own.
+
+`left(s, n)` and `substring(s, 1, n)` keep order: of two strings in byte order, their prefixes are in the same
+order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.predicate.function import Constants, Function, Signature
+from penstock.predicate.physical import blank_failed
+from penstock.predicate.signatures import INT, STRING, Types, any_of, exactly
+from penstock.predicate.vector import Vector
+
+_Kernel = Callable[[Sequence[pa.Array], str], Vector]
+_INT_MAX = 2**31 - 1
+
+
+def _simple(compute: Callable[[pa.Array], pa.Array]) -> _Kernel:
+    return lambda arrays, zone: Vector(compute(arrays[0]))
+
+
+def _ascii_only(compute: Callable[[pa.Array], pa.Array]) -> _Kernel:
+    def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
+        known = pc.string_is_ascii(arrays[0]).fill_null(True)
+        return blank_failed(compute(arrays[0]), ~np.asarray(known.to_numpy(zero_copy_only=False), np.bool_))
+
+    return kernel
+
+
+def _by_row(to: pa.DataType, compute: Callable[..., Any]) -> _Kernel:
+    """A Python function of the arguments, called once for each combination; null when any is null."""
+
+    def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
+        remembered = lru_cache(maxsize=4096)(compute)
+        rows = zip(*(values.to_pylist() for values in arrays), strict=True)
+        return Vector(pa.array([None if None in row else remembered(*row) for row in rows], to))
+
+    return kernel
+
+
+def _with_pattern(fast: Callable[[pa.Array, str], pa.Array], slow: Callable[[str, str], bool]) -> _Kernel:
+    """A test against a pattern: Arrow's kernel when the pattern is the same in every row."""
+    general = _by_row(pa.bool_(), slow)
+
+    def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
+        same = uniform(arrays[1])
+        return general(arrays, zone) if same is None else Vector(fast(arrays[0], same[0]))
+
+    return kernel
+
+
+def uniform(values: pa.Array) -> tuple[Any] | None:
+    """The one value that every row has, in a tuple; None when there are several, or nulls, or no rows."""
+    if len(values) == 0 or values.null_count:
+        return None
+    first = values[0]
+    return (first.as_py(),) if len(values) == 1 or pc.all(pc.equal(values, first)).as_py() else None
+
+
+def slice_characters(text: str, position: int, length: int = _INT_MAX) -> str:
+    """Spark's `substring`: positions count from 1, 0 counts as 1, negative ones from the end.
+
+    A start before the string's first character still uses up length.
+
+    >>> slice_characters("spark", -7, 3), slice_characters("spark", 0, 2)
+    ('s', 'sp')
+    """
+    start = position - 1 if position > 0 else len(text) + position if position < 0 else 0
+    end = min(start + length, _INT_MAX)
+    return "" if end <= start or end <= 0 else text[max(start, 0) : end]
+
+
+def _substring(arrays: Sequence[pa.Array], zone: str) -> Vector:
+    places = [uniform(values) for values in arrays[1:]]
+    if all(place is not None and place[0] > 0 for place in places):
+        start = places[0][0] - 1  # type: ignore[index]
+        stop = start + places[1][0] if len(places) == 2 else _INT_MAX  # type: ignore[index]
+        return Vector(pc.utf8_slice_codeunits(arrays[0], start, min(stop, _INT_MAX)))
+    return _by_row(STRING, slice_characters)(arrays, zone)
+
+
+def _left(arrays: Sequence[pa.Array], zone: str) -> Vector:
+    ones = pa.array(np.ones(len(arrays[0]), np.int32))
+    return _substring([arrays[0], ones, arrays[1]], zone)
+
+
+def _right(text: str, length: int) -> str:
+    return "" if length <= 0 else slice_characters(text, -length)
+
+
+def _replace(text: str, search: str, replacement: str = "") -> str:
+    return text.replace(search, replacement) if search else text
+
+
+def _concatenated(arrays: Sequence[pa.Array], zone: str) -> Vector:
+    return Vector(pc.binary_join_element_wise(*arrays, "", null_handling="emit_null"))
+
+
+def _strings(types: Types, constants: Constants) -> Signature | None:
+    if not types or any(t != STRING and not pa.types.is_null(t) for t in types):
+        return None
+    return Signature((STRING,) * len(types), STRING)
+
+
+def _substring_direction(argument: int, constants: Constants) -> int:
+    position = constants[1]
+    return 1 if argument == 0 and position is not None and position[0] in (0, 1) and None not in constants[2:] else 0
+
+
+def _left_direction(argument: int, constants: Constants) -> int:
+    return 1 if argument == 0 and constants[1] is not None else 0
+
+
+_text = exactly([STRING], STRING)
+_count = exactly([STRING], INT)
+_test = exactly([STRING, STRING], pa.bool_())
+_find = exactly([STRING, STRING], INT)
+_slice = any_of(exactly([STRING, INT], STRING), exactly([STRING, INT, INT], STRING))
+_replacing = any_of(exactly([STRING, STRING], STRING), exactly([STRING, STRING, STRING], STRING))
+_lower = _ascii_only(pc.ascii_lower)
+_upper = _ascii_only(pc.ascii_upper)
+_length = _simple(pc.utf8_length)
+_place = _by_row(INT, lambda text, sought: text.find(sought) + 1)
+_place_swapped = _by_row(INT, lambda sought, text: text.find(sought) + 1)
+
+TEXT_FUNCTIONS = (
+    Function("lower", _text, _lower),
+    Function("lcase", _text, _lower),
+    Function("upper", _text, _upper),
+    Function("ucase", _text, _upper),
+    Function("length", _count, _length),
+    Function("len", _count, _length),
+    Function("char_length", _count, _length),
+    Function("character_length", _count, _length),
+    Function("trim", _text, _simple(lambda values: pc.utf8_trim(values, " "))),
+    Function("ltrim", _text, _simple(lambda values: pc.utf8_ltrim(values, " "))),
+    Function("rtrim", _text, _simple(lambda values: pc.utf8_rtrim(values, " "))),
+    Function("reverse", _text, _by_row(STRING, lambda text: text[::-1])),
+    Function("substring", _slice, _substring, _substring_direction),
+    Function("substr", _slice, _substring, _substring_direction),
+    Function("left", exactly([STRING, INT], STRING), _left, _left_direction),
+    Function("right", exactly([STRING, INT], STRING), _by_row(STRING, _right)),
+    Function("concat", _strings, _concatenated),
+    Function("||", _strings, _concatenated),
+    Function("replace", _replacing, _by_row(STRING, _replace)),
+    Function("startswith", _test, _with_pattern(lambda v, p: pc.starts_with(v, pattern=p), str.startswith)),
+    Function("endswith", _test, _with_pattern(lambda v, p: pc.ends_with(v, pattern=p), str.endswith)),
+    Function("contains", _test, _with_pattern(lambda v, p: pc.match_substring(v, pattern=p), str.__contains__)),
+    Function("instr", _find, _place),
+    Function("locate", _find, _place_swapped),
+    Function("position", _find, _place_swapped),
+)

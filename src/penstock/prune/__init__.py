@@ -1,0 +1,1 @@
+"""Pruning: what is known of containers, and the verdicts that follow from it."""

@@ -1,0 +1,255 @@
+"""Everything that is known of a batch of containers, looked up by term, and a question answered from it.
+
+`possible` is the one place where a question meets facts. It narrows as it goes: an arm stops looking at a container
+once one of its sets is excluded, alternatives look only at containers that no earlier one admitted. All steps are
+over columns.
+
+Terms are independent here: two facts about different terms are never combined, except through `Tuples`, which say what
+occurs *together*. There, each combination is asked about as if it were a container of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from penstock.predicate.evaluate import evaluate, unevaluable
+from penstock.predicate.tree import Expr
+from penstock.predicate.vector import Mask
+from penstock.prune.domain import Domain
+from penstock.prune.facts import Bounds, Derived, Exact, Fact, Term, Tuples
+from penstock.prune.question import AllOf, Arm, Check, Question
+from penstock.prune.ranges import Rows, at, mask_of
+from penstock.prune.transforms import project
+
+Positions = npt.NDArray[np.int64]
+
+
+class Witness(Protocol):
+    """One fact, as far as answering goes."""
+
+    @property
+    def term(self) -> Term: ...
+    @property
+    def label(self) -> str: ...
+    def admits(self, domain: Domain, rows: Rows) -> Mask: ...
+    def single_values(self, rows: Rows) -> tuple[pa.Array, Mask] | None: ...
+
+
+class Evidence:
+    """Facts by the term they are about; a fact about a partition field counts for its source."""
+
+    def __init__(self, count: int, witnesses: Sequence[Witness], zone: str) -> None:
+        self.count, self.zone = count, zone
+        self._by_term: dict[Expr, list[Witness]] = {}
+        self._projected: dict[tuple[int, int], tuple[Domain, Domain]] = {}
+        self.witnesses = list(witnesses)
+        for witness in self.witnesses:
+            term = witness.term.source if isinstance(witness.term, Derived) else witness.term
+            self._by_term.setdefault(term, []).append(witness)
+
+    def about(self, term: Expr) -> list[Witness]:
+        """The facts that speak of a term."""
+        return self._by_term.get(term, [])
+
+    def cost(self, term: Expr) -> int:
+        """Cheap facts first: exact values are asked before bounds, and a term nobody knows last."""
+        return min((0 if isinstance(witness, Exact) else 1 for witness in self.about(term)), default=2)
+
+    def testimony(self, witness: Witness, domain: Domain, rows: Rows) -> Mask:
+        """Where one fact admits a value of the set."""
+        if not isinstance(witness.term, Derived):
+            return witness.admits(domain, rows)
+        key = (id(witness), id(domain))
+        if key not in self._projected:  # the domain is kept beside its projection, so that its id stays its own
+            self._projected[key] = (domain, project(domain, witness.term.transform))
+        projected = self._projected[key][1]
+        return witness.admits(projected, rows)
+
+    def admits(self, term: Expr, domain: Domain, rows: Rows) -> Mask:
+        """Where all facts about a term admit a value of the set."""
+        found = np.ones(self.count if rows is None else len(rows), np.bool_)
+        for witness in self.about(term):
+            found &= self.testimony(witness, domain, rows)
+        return found
+
+    def passes(self, check: Check, rows: Rows) -> Mask:
+        """Where a test may come out as wanted: everywhere but where its terms have single, known values that say no."""
+        count = self.count if rows is None else len(rows)
+        everywhere = np.ones(count, np.bool_)
+        if unevaluable(check.test) is not None:
+            return everywhere
+        found = [self._single_values(term, rows, count) for term in check.terms]
+        known = np.logical_and.reduce([mask for _, mask in found]) if found else everywhere
+        where = np.flatnonzero(known)
+        if not len(where):
+            return everywhere
+        values = {t: v.take(pa.array(where)) for t, (v, _) in zip(check.terms, found, strict=True)}
+        everywhere[where] = self._outcome(check, values, len(where))
+        return everywhere
+
+    def _outcome(self, check: Check, values: dict[Expr, pa.Array], count: int) -> Mask:
+        """Evaluated once for each distinct combination."""
+        distinct, inverse = _distinct(values, count)
+        size = len(next(iter(distinct.values()))) if distinct else count
+        vector = evaluate(check.test, distinct, size, self.zone)
+        true = mask_of(vector.values)
+        outcome = true if check.wanted else ~true
+        if vector.failed is not None:
+            outcome = outcome | vector.failed
+        return outcome if inverse is None else outcome[inverse]
+
+    def _single_values(self, term: Expr, rows: Rows, count: int) -> tuple[pa.Array, Mask]:
+        values, known = pa.nulls(count, term.type), np.zeros(count, np.bool_)
+        for witness in self.about(term):
+            found = None if isinstance(witness.term, Derived) else witness.single_values(rows)
+            if found is None or found[0].type != term.type:
+                continue
+            if not known.any():
+                values, known = found
+            else:
+                values = pa.compute.if_else(pa.array(known), values, found[0])
+                known = known | found[1]
+        return values, known
+
+
+def _distinct(values: dict[Expr, pa.Array], count: int) -> tuple[dict[Expr, pa.Array], Positions | None]:
+    if count < 64 or not values:
+        return values, None
+    code = np.zeros(count, np.int64)
+    for array in values.values():
+        encoded = array.dictionary_encode()
+        codes = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy(zero_copy_only=False).astype(np.int64)
+        size = len(encoded.dictionary) + 1
+        if code.max(initial=0) > (1 << 62) // size:
+            return values, None
+        code = code * size + codes
+    _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
+    return {term: array.take(pa.array(first)) for term, array in values.items()}, inverse
+
+
+class _Reindexed:
+    """A fact about containers, asked about things that stand for them: entry i is container `places[i]`."""
+
+    def __init__(self, witness: Witness, places: Rows) -> None:
+        self.witness, self.places = witness, places
+        self.term, self.label = witness.term, witness.label
+
+    def admits(self, domain: Domain, rows: Rows) -> Mask:
+        return self.witness.admits(domain, self._at(rows))
+
+    def single_values(self, rows: Rows) -> tuple[pa.Array, Mask] | None:
+        return self.witness.single_values(self._at(rows))
+
+    def _at(self, rows: Rows) -> Rows:
+        return rows if self.places is None else at(self.places, rows)
+
+
+def evidence_of(facts: Sequence[Fact], count: int, zone: str) -> Evidence:
+    """Exact values and bounds as evidence, exact values first; tuples are asked by `possible_by_tuples`."""
+    exact: list[Witness] = [fact for fact in facts if isinstance(fact, Exact)]
+    return Evidence(count, exact + [fact for fact in facts if isinstance(fact, Bounds)], zone)
+
+
+class Tally(Protocol):
+    """Somebody who wants to know which fact excluded which containers."""
+
+    def excluded(self, rows: Rows, dead: Mask, witness: Witness, term: Expr, arm: Arm) -> None: ...
+
+
+def possible(question: Question, evidence: Evidence, rows: Rows = None, tally: Tally | None = None) -> Mask:
+    """Which of the containers may have a row that answers the question with yes."""
+    selection = _Selection(evidence.count if rows is None else len(rows), rows)
+    if isinstance(question, Arm):
+        _narrow_by_arm(selection, question, evidence, tally)
+    elif isinstance(question, AllOf):
+        for part in question.parts:
+            selection.keep(possible(part, evidence, selection.rows, tally))
+    else:
+        for part in question.parts:  # what an alternative admits needs no further look: the rest is narrowed
+            selection.keep(~possible(part, evidence, selection.rows))
+        return ~selection.mask()
+    return selection.mask()
+
+
+class _Selection:
+    """The containers still in question: a mask while they are many, positions once they are few."""
+
+    def __init__(self, count: int, rows: Rows) -> None:
+        self.rows = rows  # what to ask facts about
+        self._count = count
+        self._positions: Positions | None = None  # where `rows` stand among the original ones
+        self._dense: Mask | None = None
+
+    def keep(self, fits: Mask) -> None:
+        """Drop the containers that do not fit."""
+        self._dense = fits if self._dense is None else self._dense & fits
+        if np.count_nonzero(self._dense) * _SPARSE <= len(self._dense):
+            chosen = np.flatnonzero(self._dense)
+            self.rows = chosen if self.rows is None else self.rows[chosen]
+            self._positions = chosen if self._positions is None else self._positions[chosen]
+            self._dense = None
+
+    def fresh(self, fits: Mask) -> Mask:
+        """The containers that are dropped now and were not before."""
+        return ~fits if self._dense is None else self._dense & ~fits
+
+    def mask(self) -> Mask:
+        """The containers left, over the original ones."""
+        if self._positions is None:
+            return np.ones(self._count, np.bool_) if self._dense is None else self._dense
+        found = np.zeros(self._count, np.bool_)
+        found[self._positions if self._dense is None else self._positions[self._dense]] = True
+        return found
+
+
+_SPARSE = 4  # positions are used once at most one in four is left
+
+
+def _narrow_by_arm(selection: _Selection, arm: Arm, evidence: Evidence, tally: Tally | None) -> None:
+    if arm.is_impossible:
+        selection.keep(np.zeros(len(selection.mask()), np.bool_))
+        return
+    for term in sorted(arm.domains, key=evidence.cost):
+        for witness in evidence.about(term):
+            fits = evidence.testimony(witness, arm.domains[term], selection.rows)
+            if tally is not None and not fits.all():
+                tally.excluded(selection.rows, selection.fresh(fits), witness, term, arm)
+            selection.keep(fits)
+    for check in arm.checks:
+        selection.keep(evidence.passes(check, selection.rows))
+
+
+def possible_by_tuples(question: Question, evidence: Evidence, tuples: Tuples, rows: Rows) -> Mask:
+    """The same for containers whose combinations of values are known: at least one combination must be possible."""
+    found = np.ones(len(tuples.complete) if rows is None else len(rows), np.bool_)
+    listed = tuples.listed if rows is None else np.flatnonzero(tuples.complete[rows])
+    containers = listed if rows is None else rows[listed]
+    sizes = tuples.sizes[containers]
+    found[listed[sizes == 0]] = False  # complete, and nothing in it
+    if not _mentions(question, tuples.terms):
+        return found
+    owners = np.repeat(np.arange(len(containers)), sizes)
+    places: Rows = None  # all entries in their order, unless some belong to other containers
+    if len(owners) < tuples.offsets[-1]:
+        places = np.arange(len(owners)) + np.repeat(tuples.offsets[containers] - np.cumsum(sizes) + sizes, sizes)
+    inside: list[Witness] = [_Reindexed(fact, places) for fact in tuples.exact]
+    outside: list[Witness] = [_Reindexed(witness, containers[owners]) for witness in evidence.witnesses]
+    yes = possible(question, Evidence(len(owners), [*inside, *outside], evidence.zone))
+    hits = np.zeros(len(containers), np.bool_)
+    hits[owners[yes]] = True
+    found[listed] &= hits
+    return found
+
+
+def _mentions(question: Question, terms: Sequence[Term]) -> bool:
+    """Whether the question asks anything about one of the terms."""
+    if not isinstance(question, Arm):
+        return any(_mentions(part, terms) for part in question.parts)
+    sources = {term.source if isinstance(term, Derived) else term for term in terms}
+    asked = set(question.domains).union(*(check.terms for check in question.checks))
+    return not sources.isdisjoint(asked)

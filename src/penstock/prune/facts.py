@@ -1,0 +1,230 @@
+"""What can be known of containers, as columns: one entry for each container of a batch.
+
+A *container* is anything a verdict is about: a directory, a manifest, a file, a row group. A *fact* is one column of
+knowledge about one *term*: a column, a nested field, a key of a map, or a partition field (`Derived`).
+
+| fact | says of container i | does not say |
+|---|---|---|
+| `Exact` | the term has this value (or NULL) in every row | anything, where `known` is false |
+| `Bounds` | non-null, non-NaN values lie in [lower, upper]; counts of nulls, NaN and values | that a bound occurs |
+| `Tuples` | every row's values are one of these tuples | anything, where `complete` is false |
+
+A null bound or count means unknown, never "none". Facts only ever exclude: a fact that is missing costs pruning, not
+rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.predicate.tree import Expr
+from penstock.predicate.types import is_float
+from penstock.predicate.vector import Mask
+from penstock.prune.domain import Domain
+from penstock.prune.keys import is_comparable, key_of
+from penstock.prune.ranges import Ranges, Rows, at, mask_of
+from penstock.prune.transforms import next_bytes_prefix, next_prefix
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A partition field: a transform (`day`, `bucket[16]`, `truncate[4]` …) of a source term."""
+
+    source: Expr
+    transform: str
+
+    def __str__(self) -> str:
+        name, bracket, width = self.transform.partition("[")
+        return f"{name}({width.rstrip(']')}, {self.source})" if bracket else f"{name}({self.source})"
+
+
+Term = Expr | Derived
+Codes = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Exact:
+    """One value of `term` for each container; a dictionary array is taken as it is."""
+
+    term: Term
+    values: pa.Array
+    known: Mask | None = None
+    label: str = "partition"
+    name: str | None = None  # the partition field's own name, where it has one
+
+    @cached_property
+    def encoded(self) -> tuple[Codes, pa.Array]:
+        """The distinct values, and for each container which of them it has; one past the last is NULL."""
+        return encode(self.values)
+
+    @cached_property
+    def _ranges(self) -> Ranges:
+        dictionary = self.encoded[1]
+        return Ranges(dictionary, dictionary)
+
+    def admits(self, domain: Domain, rows: Rows) -> Mask:
+        """Which containers may have a row whose value is in the set."""
+        codes = at(self.encoded[0], rows)
+        fits = np.append(self._ranges.overlaps(domain), domain.null).take(codes)
+        return fits if self.known is None else fits | ~at(self.known, rows)
+
+    def single_values(self, rows: Rows) -> tuple[pa.Array, Mask]:
+        """The value of every row of each container, and where it is known."""
+        codes, dictionary = self.encoded
+        codes = at(codes, rows)
+        values = dictionary.take(pa.array(codes, mask=codes == len(dictionary)))
+        return values, np.ones(len(codes), np.bool_) if self.known is None else at(self.known, rows)
+
+
+def encode(values: pa.Array) -> tuple[Codes, pa.Array]:
+    """A column as codes into its distinct values; one past the last is NULL."""
+    array = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+    dictionary = array.dictionary
+    codes = array.indices.fill_null(len(dictionary)) if array.indices.null_count else array.indices
+    return codes.to_numpy(zero_copy_only=False).astype(np.intp), dictionary
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Bounds and counts of `term` for each container; any column, and any entry, may be missing.
+
+    `upper_cut` marks upper bounds that were cut short and not incremented: the value 'abcz' under the bound 'abc'.
+    """
+
+    term: Term
+    lower: pa.Array | None = None
+    upper: pa.Array | None = None
+    null_count: pa.Array | None = None
+    nan_count: pa.Array | None = None
+    value_count: pa.Array | None = None
+    upper_cut: Mask | None = None
+    label: str = "bounds"
+
+    @cached_property
+    def ranges(self) -> Ranges | None:
+        """The bounds as ranges; None when there are none, or of a type without order."""
+        known = self.lower if self.lower is not None else self.upper
+        if known is None or not is_comparable(known.type):
+            return None
+        lower = self.lower if self.lower is not None else pa.nulls(len(known), known.type)
+        upper = self.upper if self.upper is not None else pa.nulls(len(known), known.type)
+        return Ranges(lower, upper if self.upper_cut is None else _incremented(upper, self.upper_cut))
+
+    @cached_property
+    def count(self) -> int:
+        """The number of containers."""
+        columns = (self.lower, self.upper, self.null_count, self.nan_count, self.value_count)
+        return next((len(column) for column in columns if column is not None), 0)
+
+    @cached_property
+    def may_be_null(self) -> Mask:
+        """Whether a row may be NULL."""
+        return ~_equals(self.null_count, 0, self.count)
+
+    @cached_property
+    def may_be_nan(self) -> Mask:
+        """Whether a row may be NaN; only floats have it, and only they have a count of it."""
+        known = self.lower if self.lower is not None else self.upper
+        if known is not None and not is_float(known.type):
+            return np.zeros(self.count, np.bool_)
+        return ~_equals(self.nan_count, 0, self.count)
+
+    @cached_property
+    def may_be_value(self) -> Mask:
+        """Whether a row may be something else than NULL and NaN."""
+        if self.null_count is None or self.value_count is None:
+            return np.ones(self.count, np.bool_)
+        others = pc.cast(self.null_count, pa.int64())
+        if self.nan_count is not None:
+            others = pc.add(others, pc.fill_null(pc.cast(self.nan_count, pa.int64()), 0))
+        return ~_equals(pc.subtract(pc.cast(self.value_count, pa.int64()), others), 0, self.count)
+
+    @cached_property
+    def _always_has_value(self) -> bool:
+        return bool(self.may_be_value.all())
+
+    def admits(self, domain: Domain, rows: Rows) -> Mask:
+        """Which containers may have a row whose value is in the set."""
+        count = self.count if rows is None else len(rows)
+        if not domain.intervals:
+            fits = np.zeros(count, np.bool_)
+        else:
+            fits = np.ones(count, np.bool_) if self.ranges is None else self.ranges.overlaps(domain, rows)
+            if not self._always_has_value:
+                fits &= at(self.may_be_value, rows)
+        if domain.null:
+            fits |= at(self.may_be_null, rows)
+        if is_float(domain.type) and domain.contains(key_of(float("nan"), domain.type)):
+            fits |= at(self.may_be_nan, rows)
+        return fits
+
+    def single_values(self, rows: Rows) -> tuple[pa.Array, Mask] | None:
+        """The value of every row of each container, and where it is known: equal bounds and nothing beside them."""
+        if self.ranges is None:
+            return None
+        lower = self.ranges.lower if rows is None else self.ranges.lower.take(pa.array(rows))
+        alone = self.ranges.singles(rows) & ~at(self.may_be_null, rows) & ~at(self.may_be_nan, rows)
+        return lower, alone
+
+
+@dataclass(frozen=True)
+class Tuples:
+    """The combinations of values that occur: those of container i are at `offsets[i]` up to `offsets[i + 1]`."""
+
+    terms: tuple[Term, ...]
+    columns: tuple[pa.Array, ...]
+    offsets: npt.NDArray[np.int64]
+    complete: Mask
+    label: str = "logical values"
+
+    @cached_property
+    def exact(self) -> tuple[Exact, ...]:
+        """Each column as exact values of the combinations, as if those were containers."""
+        return tuple(
+            Exact(term, column, None, self.label) for term, column in zip(self.terms, self.columns, strict=True)
+        )
+
+    @cached_property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """How many combinations each container has."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def listed(self) -> npt.NDArray[np.intp]:
+        """The containers whose combinations are all known."""
+        return np.flatnonzero(self.complete)
+
+
+Fact = Exact | Bounds | Tuples
+
+
+@dataclass(frozen=True)
+class Containers:
+    """A batch of containers with everything that is known of them; files of one batch share one partition spec."""
+
+    count: int
+    facts: Sequence[Fact] = ()
+    names: pa.Array | None = None
+    rows: pa.Array | None = None
+    sizes: pa.Array | None = None
+    spec_id: int | None = None
+    kind: str = field(default="files")
+
+
+def _equals(counts: pa.Array | None, number: int, size: int) -> Mask:
+    """Where a count is known to be `number`."""
+    return np.zeros(size, np.bool_) if counts is None else mask_of(pc.equal(counts, number))
+
+
+def _incremented(upper: pa.Array, cut: Mask) -> pa.Array:
+    """A bound that was cut short says: below everything after this prefix. Where nothing is after it: unknown."""
+    values = upper.to_pylist()
+    after = next_prefix if upper.type == pa.string() else next_bytes_prefix
+    return pa.array([v if v is None or not c else after(v) for v, c in zip(values, cut, strict=True)], upper.type)

@@ -1,0 +1,253 @@
+"""The plan: which files are read, why, and what is still to be checked on each.
+
+A plan holds columns (the judgements of one or more batches of files); a `FileTask` is made when somebody looks at it.
+A plan over a million files that keeps ten costs ten objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, overload
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.predicate.tree import TRUE, Expr
+from penstock.predicate.values import from_arrow, to_arrow
+from penstock.prune.facts import Derived, Exact, Tuples
+from penstock.prune.judge import Judgement, Pruner
+from penstock.prune.keys import Key, value_of
+from penstock.prune.report import Level, Report
+from penstock.prune.transforms import source_range
+from penstock.prune.verdict import Reason, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionValue:
+    """One partition field of a file: its value, and the source values it implies, from `lower` up to but not `upper`.
+
+    Both are None where the transform implies no range (bucket), where the value is null, and `upper` alone where the
+    range has no end.
+    """
+
+    name: str
+    source: str
+    transform: str
+    value: Any
+    lower: Any = None
+    upper: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalPartitionValues:
+    """The combinations of logical values in a file; with `complete` false there may be others."""
+
+    complete: bool
+    columns: tuple[str, ...]
+    tuples: tuple[tuple[Any, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FileTask:
+    """A file to be read."""
+
+    path: str
+    size: int | None
+    rows: int | None
+    spec_id: int | None
+    partition: Mapping[str, PartitionValue]
+    logical: LogicalPartitionValues | None
+    verdict: Verdict
+    reason: Reason
+    residual: Expr
+
+
+class FileTasks(Sequence[FileTask]):
+    """The kept files in order, made on demand."""
+
+    def __init__(self, judgements: Sequence[Judgement]) -> None:
+        self._judgements = judgements
+        self._ends = np.cumsum([len(j.kept) for j in judgements], dtype=np.int64)
+
+    def __len__(self) -> int:
+        return int(self._ends[-1]) if len(self._ends) else 0
+
+    @overload
+    def __getitem__(self, index: int) -> FileTask: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[FileTask]: ...
+    def __getitem__(self, index: int | slice) -> FileTask | list[FileTask]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        position = index + len(self) if index < 0 else index
+        if not 0 <= position < len(self):
+            raise IndexError(f"file {index} of {len(self)}")
+        batch = int(np.searchsorted(self._ends, position, side="right"))
+        judgement = self._judgements[batch]
+        start = int(self._ends[batch - 1]) if batch else 0
+        return _task(judgement, int(judgement.kept[position - start]))
+
+    def __iter__(self) -> Iterator[FileTask]:
+        return (self[i] for i in range(len(self)))
+
+    @cached_property
+    def paths(self) -> pa.Array:
+        """The names of the kept files, as one column."""
+        parts = [j.containers.names.take(pa.array(j.kept)) for j in self._judgements if j.containers.names is not None]
+        return pa.concat_arrays(parts) if parts else pa.array([], pa.string())
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The files that a query needs."""
+
+    pruner: Pruner
+    judgements: Sequence[Judgement]
+    report: Report
+
+    @cached_property
+    def files(self) -> FileTasks:
+        """The kept files with their verdicts, reasons and residuals."""
+        return FileTasks(self.judgements)
+
+    @property
+    def predicate(self) -> Expr:
+        """The whole predicate in normal form."""
+        return self.pruner.predicate
+
+    @cached_property
+    def residual(self) -> Expr:
+        """What must be checked on the rows of the kept files taken together; TRUE when all of them match whole."""
+        kinds = {judgement.residual(int(i)) for judgement in self.judgements for i in judgement.kept}
+        return self.predicate if len(kinds) > 1 else next(iter(kinds), TRUE)
+
+    def explain(self) -> str:
+        """The report for people."""
+        return self.report.explain()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report and the kept files for machines."""
+        files = [_task_dict(task) for task in self.files]
+        whole = {"where": str(self.predicate), "residual": str(self.residual)}
+        return {**self.report.to_dict(), **whole, "tasks": files}
+
+
+def make_plan(
+    pruner: Pruner,
+    judgements: Sequence[Judgement],
+    seconds: float,
+    *,
+    outer: Sequence[Level] = (),
+    list_calls: int = 0,
+) -> Plan:
+    """A plan over judged batches of files; `outer` are the levels that were judged before them."""
+    report = Report(pruner.summary, [*outer, count(judgements)], pruner.unused, list_calls, seconds)
+    return Plan(pruner, judgements, report)
+
+
+def count(judgements: Sequence[Judgement], kind: str = "files") -> Level:
+    """The counts over batches of one kind of container."""
+    skipped: dict[str, int] = {}
+    for judgement in judgements:
+        codes = judgement.codes[judgement.verdicts == Verdict.SKIP]
+        for code, number in zip(*np.unique(codes, return_counts=True), strict=True):
+            reason = str(judgement.reasons[code])
+            skipped[reason] = skipped.get(reason, 0) + int(number)
+    rows, rows_kept = _sums(judgements, "rows")
+    size, size_kept = _sums(judgements, "sizes")
+    return Level(
+        kind,
+        total=sum(j.containers.count for j in judgements),
+        kept=sum(len(j.kept) for j in judgements),
+        whole=sum(int((j.verdicts == Verdict.KEEP_WHOLE).sum()) for j in judgements),
+        rows=rows,
+        rows_kept=rows_kept,
+        bytes=size,
+        bytes_kept=size_kept,
+        skipped=skipped,
+    )
+
+
+def _sums(judgements: Sequence[Judgement], column: str) -> tuple[int | None, int | None]:
+    known = [(j, getattr(j.containers, column)) for j in judgements]
+    known = [(j, values) for j, values in known if values is not None]
+    if not known:
+        return None, None
+    total = sum(pc.sum(values).as_py() or 0 for _, values in known)
+    return total, sum(pc.sum(values.take(pa.array(j.kept))).as_py() or 0 for j, values in known)
+
+
+def _task(judgement: Judgement, i: int) -> FileTask:
+    containers = judgement.containers
+    return FileTask(
+        path=_entry(containers.names, i) or "",
+        size=_entry(containers.sizes, i),
+        rows=_entry(containers.rows, i),
+        spec_id=containers.spec_id,
+        partition=_partition(judgement, i),
+        logical=_logical(judgement, i),
+        verdict=judgement.verdict(i),
+        reason=judgement.reason(i),
+        residual=judgement.residual(i),
+    )
+
+
+def _entry(column: pa.Array | None, i: int) -> Any:
+    return None if column is None else column[i].as_py()
+
+
+def _partition(judgement: Judgement, i: int) -> dict[str, PartitionValue]:
+    found: dict[str, PartitionValue] = {}
+    for fact in judgement.containers.facts:
+        if not isinstance(fact, Exact) or (fact.known is not None and not fact.known[i]):
+            continue
+        term = fact.term
+        source, transform = (term.source, term.transform) if isinstance(term, Derived) else (term, "identity")
+        physical = from_arrow(fact.single_values(np.array([i]))[0])[0]
+        span = source_range(transform, source.type, physical) or (None, None)
+        lower, upper = (_natural(key, source.type) for key in span)
+        name = fact.name or str(fact.term)
+        found[name] = PartitionValue(name, str(source), transform, _entry(fact.values, i), lower, upper)
+    return found
+
+
+def _natural(key: Key | None, t: pa.DataType) -> Any:
+    """A key as the Python object people know; outside of Python's calendar the physical value."""
+    if key is None:
+        return None
+    try:
+        return to_arrow([value_of(key, t)], t)[0].as_py()
+    except (ValueError, OverflowError, pa.ArrowInvalid):
+        return value_of(key, t)
+
+
+def _logical(judgement: Judgement, i: int) -> LogicalPartitionValues | None:
+    for fact in judgement.containers.facts:
+        if isinstance(fact, Tuples):
+            start, end = int(fact.offsets[i]), int(fact.offsets[i + 1])
+            if start == end and not fact.complete[i]:
+                return None
+            columns = [column.slice(start, end - start).to_pylist() for column in fact.columns]
+            names = tuple(str(term) for term in fact.terms)
+            return LogicalPartitionValues(bool(fact.complete[i]), names, tuple(zip(*columns, strict=True)))
+    return None
+
+
+def _task_dict(task: FileTask) -> dict[str, Any]:
+    return {
+        "path": task.path,
+        "size": task.size,
+        "rows": task.rows,
+        "spec_id": task.spec_id,
+        "partition": {name: _plain(field.value) for name, field in task.partition.items()},
+        "verdict": task.verdict.name,
+        "reason": str(task.reason),
+        "residual": str(task.residual),
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

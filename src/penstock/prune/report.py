@@ -1,0 +1,135 @@
+"""What planning did, counted, with denominators: one record that `explain`, the command line and the tests all read.
+
+>>> level = Level("files", total=10, kept=2, whole=1, rows=100, rows_kept=20, skipped={"bounds: x = 5": 8})
+>>> print(Report("x = 5", [level], seconds=0.0021).explain())
+where     x = 5
+files     2 of 10 kept (20 %), 1 matches whole
+rows      20 of 100 (20 %)
+skipped   8 files by bounds: x = 5
+planned   in 2.1 ms
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The counts of one kind of container: directories, manifests, files, row groups.
+
+    `rows` and `bytes` are sums over the containers for which they are known; None when they are known for none.
+    """
+
+    kind: str
+    total: int = 0
+    kept: int = 0
+    whole: int = 0
+    rows: int | None = None
+    rows_kept: int | None = None
+    bytes: int | None = None
+    bytes_kept: int | None = None
+    skipped: dict[str, int] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for machines."""
+        return {
+            "total": self.total,
+            "kept": self.kept,
+            "kept_whole": self.whole,
+            "rows": self.rows,
+            "rows_kept": self.rows_kept,
+            "bytes": self.bytes,
+            "bytes_kept": self.bytes_kept,
+            "skipped_by_reason": dict(self.skipped),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The levels from the outermost to the files, what could not be used, the I/O and the time."""
+
+    predicate: str
+    levels: Sequence[Level]
+    unused: Sequence[tuple[str, str]] = ()
+    list_calls: int = 0
+    seconds: float = 0.0
+
+    def level(self, kind: str) -> Level:
+        """The counts of one kind of container; all zero when planning met none."""
+        return next((level for level in self.levels if level.kind == kind), Level(kind))
+
+    @property
+    def files(self) -> Level:
+        """The counts of data files."""
+        return self.level("files")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for machines."""
+        return {
+            "where": self.predicate,
+            **{level.kind: level.to_dict() for level in self.levels},
+            "unused": [{"predicate": part, "why": why} for part, why in self.unused],
+            "list_calls": self.list_calls,
+            "planning_seconds": self.seconds,
+        }
+
+    def explain(self) -> str:
+        """The same for people."""
+        lines = [_line("where", self.predicate)]
+        for level in self.levels:
+            lines.extend(_describe(level))
+        lines += [_line("unused", f"{part}: {why}; it never skips a file") for part, why in self.unused]
+        if self.list_calls:
+            lines.append(_line("listed", f"{self.list_calls:,} List calls"))
+        lines.append(_line("planned", f"in {_duration(self.seconds)}"))
+        return "\n".join(lines)
+
+
+def _line(head: str, text: str) -> str:
+    return f"{head:<10}{text}"
+
+
+def _describe(level: Level) -> list[str]:
+    whole = ""
+    if level.whole:
+        whole = f", {level.whole:,} {'matches' if level.whole == 1 else 'match'} whole"
+    lines = [_line(level.kind, f"{level.kept:,} of {level.total:,} kept{_share(level.kept, level.total)}{whole}")]
+    if level.rows is not None and level.rows_kept is not None:
+        lines.append(_line("rows", f"{level.rows_kept:,} of {level.rows:,}{_share(level.rows_kept, level.rows)}"))
+    if level.bytes is not None and level.bytes_kept is not None:
+        kept, total = human_bytes(level.bytes_kept), human_bytes(level.bytes)
+        lines.append(_line("bytes", f"{kept} of {total}{_share(level.bytes_kept, level.bytes)}"))
+    head = "skipped"
+    for reason, count in sorted(level.skipped.items(), key=lambda item: -item[1]):
+        noun = level.kind if count != 1 else level.kind.removesuffix("s")
+        lines.append(_line(head, f"{count:,} {noun} by {reason}"))
+        head = ""
+    return lines
+
+
+def _share(part: int, whole: int) -> str:
+    if not whole:
+        return ""
+    share = 100 * part / whole
+    return f" ({share:.0f} %)" if share >= 10 or part == 0 else f" ({share:.2g} %)"
+
+
+def human_bytes(count: int) -> str:
+    """A size as people write it.
+
+    >>> human_bytes(999), human_bytes(32 * 1024 * 1024)
+    ('999 B', '32.0 MiB')
+    """
+    size = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if size < 1024 or unit == "TiB":
+            return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    raise AssertionError("unreachable")
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"

@@ -1,0 +1,66 @@
+"""The residual of a kept container: the predicate less what its facts already prove.
+
+A conjunct that is true for every row of the container is removed. From a conjunct that is an OR, the alternatives are
+removed that no row can satisfy. Both are the questions the verdict itself was found with, asked of the parts.
+
+With the facts `dt = 5` and `app = 'b'`, the predicate `dt = 5 AND (app = 'a' OR n > 3)` leaves `n > 3`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from penstock.predicate.tree import TRUE, And, Expr, Or, conjuncts
+from penstock.prune.judge import Judgement, may_be
+from penstock.prune.question import ask
+from penstock.prune.verdict import Verdict
+
+
+def residuals(judgement: Judgement) -> dict[int, Expr]:
+    """The residual of every kept container; containers with the same one share the object."""
+    kept = judgement.kept
+    whole = judgement.verdicts[kept] == Verdict.KEEP_WHOLE
+    found: dict[int, Expr] = {int(i): TRUE for i in kept[whole]}
+    rows = kept[~whole]
+    if not len(rows):
+        return found
+    parts = conjuncts(judgement.pruner.predicate)
+    needed = _needed(parts, judgement, rows)
+    patterns, which = np.unique(needed, axis=0, return_inverse=True)
+    built = [_build(parts, pattern) for pattern in patterns]
+    found.update((int(row), built[int(i)]) for row, i in zip(rows, which.ravel(), strict=True))
+    return found
+
+
+def _needed(parts: Sequence[Expr], judgement: Judgement, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """For each container (row) and each part or alternative of a part (column), whether it must still be checked."""
+    pruner, containers = judgement.pruner, judgement.containers
+    columns = []
+    for part in parts:
+        columns.append(may_be(ask(part, pruner.truths, negated=True), containers, rows, pruner.zone))
+        for arm in _alternatives(part):
+            columns.append(may_be(ask(arm, pruner.truths), containers, rows, pruner.zone))
+    return np.column_stack(columns)
+
+
+def _alternatives(part: Expr) -> tuple[Expr, ...]:
+    return part.arms if isinstance(part, Or) else ()
+
+
+def _build(parts: Sequence[Expr], pattern: npt.NDArray[Any]) -> Expr:
+    left: list[Expr] = []
+    column = 0
+    for part in parts:
+        arms = _alternatives(part)
+        must_check = bool(pattern[column])
+        alive = [arm for arm, yes in zip(arms, pattern[column + 1 : column + 1 + len(arms)], strict=True) if yes]
+        column += 1 + len(arms)
+        if must_check:
+            left.append(part if not arms or not alive else (alive[0] if len(alive) == 1 else Or(tuple(alive))))
+    if not left:
+        return TRUE
+    return left[0] if len(left) == 1 else And(tuple(left))

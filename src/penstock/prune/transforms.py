@@ -1,0 +1,196 @@
+"""Iceberg's partition transforms: sets of source values projected to partition values, and the range back.
+
+The functions themselves (what day, bucket, truncate *are*) are PyIceberg's code, applied to the few keys at the ends of
+a set's intervals. Only two facts are added here, and both are proven in the tests against PyIceberg:
+
+* All transforms but bucket keep order, so the values of `[low, high]` land in `[T(low), T(high)]`.
+* A partition value of such a transform stands for one interval of source values (`source_range`).
+
+`project` is the *inclusive* projection: a container can hold a value of the set only if its partition value is in the
+projected set. The *strict* projection (partition values for which every row is in the set) needs no code of its own; it
+is the complement of the projection of the complement:
+
+    strict(D) = complement(project(complement(D)))
+
+An unknown or void transform, or a key that PyIceberg cannot transform (a year past 9999), projects to everything.
+
+>>> project(Domain.points(pa.string(), ["iceberg"]), "truncate[3]").intervals
+(('ice', 'ice\\x00'),)
+>>> source_range("day", TIMESTAMP, 20590)  # 2026-05-17
+(1778976000000000, 1779062400000000)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.predicate.types import TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_integer, is_timestamp
+from penstock.prune.domain import Domain, Interval
+from penstock.prune.keys import Key, is_comparable, key_of, successor, value_of
+
+# Ranges of up to this many integers are bucketed value by value; an IN list has no such limit.
+MOST_BUCKETED = 200_000
+
+_PERIODS = {"year": "Y", "month": "M", "day": "D", "hour": "h"}
+
+
+def transform_parts(transform: str) -> tuple[str, int]:
+    """The name and the width of a transform: `bucket[16]` is ("bucket", 16).
+
+    >>> transform_parts("truncate[4]")
+    ('truncate', 4)
+    """
+    name, _, rest = transform.strip().lower().partition("[")
+    return name, int(rest.rstrip("]")) if rest.rstrip("]").isdigit() else 0
+
+
+def result_type(transform: str, source: pa.DataType) -> pa.DataType | None:
+    """The type of the partition values; None for void and for transforms that are not known."""
+    name, width = transform_parts(transform)
+    if name == "identity" or (name == "truncate" and width > 0):
+        return source
+    if name == "day":
+        return pa.date32()
+    if name in _PERIODS or (name == "bucket" and width > 0):
+        return pa.int32()
+    return None
+
+
+def project(domain: Domain, transform: str) -> Domain:
+    """The partition values that a container must have to be able to hold a value of the set."""
+    name, width = transform_parts(transform)
+    result = result_type(transform, domain.type)
+    if result is None:
+        return Domain.all(pa.int32())
+    if name == "identity":
+        return domain
+    if name == "bucket":
+        return _project_bucket(domain, transform, result)
+    function = transform_function(transform, domain.type)
+    if function is None:
+        return Domain.all(result)
+    intervals = [_project_interval(i, function, domain.type, result, width) for i in domain.intervals]
+    return Domain.union_of(result, intervals, domain.null)
+
+
+def _project_bucket(domain: Domain, transform: str, result: pa.DataType) -> Domain:
+    if not domain.intervals:
+        return Domain.none(result, domain.null)
+    keys = domain.point_keys(MOST_BUCKETED)
+    function = transform_function(transform, domain.type)
+    if keys is None or function is None:
+        return Domain.all(result).with_null(domain.null)
+    buckets = {function(value_of(key, domain.type)) for key in keys}
+    return Domain.points(result, buckets, domain.null)
+
+
+def _project_interval(
+    interval: Interval, function: Callable[[Any], Any], source: pa.DataType, result: pa.DataType, width: int
+) -> Interval:
+    low, high = interval
+    if isinstance(low, str | bytes) or isinstance(high, str | bytes):
+        # T(high) itself is reached only by values above it when `high` is no longer than the width.
+        end = high if high is None or len(high) <= width else successor(high[:width])
+        return (None if low is None else low[:width]), end
+    start = None if low is None else _transformed(low, function, source, result)
+    last = None if high is None else _transformed(high - 1, function, source, result)
+    return start, None if last is None else last + 1
+
+
+def _transformed(key: Key, function: Callable[[Any], Any], source: pa.DataType, result: pa.DataType) -> Key | None:
+    try:
+        return key_of(function(value_of(key, source)), result)
+    except (OverflowError, ValueError, ArithmeticError):
+        return None  # outside of what PyIceberg's calendar reaches
+
+
+@lru_cache(maxsize=256)
+def transform_function(transform: str, source: pa.DataType) -> Callable[[Any], Any] | None:
+    """PyIceberg's function for physical values; None where the transform does not take the type."""
+    from pyiceberg.transforms import parse_transform
+
+    iceberg = _iceberg_type(source)
+    if iceberg is None:
+        return None
+    found = parse_transform(transform)
+    if not found.can_transform(iceberg):
+        return None
+    return found.transform(iceberg)
+
+
+def _iceberg_type(t: pa.DataType) -> Any:
+    from pyiceberg import types
+
+    if is_integer(t):
+        return types.LongType() if t == pa.int64() else types.IntegerType()
+    if is_decimal(t):
+        return types.DecimalType(t.precision, t.scale)
+    simple = {
+        pa.bool_(): types.BooleanType(),
+        pa.float32(): types.FloatType(),
+        pa.float64(): types.DoubleType(),
+        pa.string(): types.StringType(),
+        pa.binary(): types.BinaryType(),
+        pa.date32(): types.DateType(),
+        TIMESTAMP: types.TimestamptzType(),
+        TIMESTAMP_NTZ: types.TimestampType(),
+    }
+    return simple.get(t)
+
+
+def source_range(transform: str, source: pa.DataType, value: Any) -> Interval | None:
+    """The interval of source keys that a partition value stands for; None where it says nothing of a range.
+
+    A null partition value stands for NULL alone and has no range either.
+    """
+    name, width = transform_parts(transform)
+    if value is None or not is_comparable(source):
+        return None
+    if name == "identity":
+        key = key_of(value, source)
+        return key, successor(key)
+    if name == "truncate" and width > 0:
+        return _truncated_range(value, source, width)
+    if name in _PERIODS and (is_timestamp(source) or source == pa.date32()):
+        unit = "us" if is_timestamp(source) else "D"
+        periods = np.array([value, value + 1], f"datetime64[{_PERIODS[name]}]")
+        low, high = periods.astype(f"datetime64[{unit}]").astype(np.int64)
+        return int(low), int(high)
+    return None
+
+
+def _truncated_range(value: Any, source: pa.DataType, width: int) -> Interval | None:
+    if isinstance(value, str):
+        # A value shorter than the width was not cut: it is the whole string.
+        return (value, next_prefix(value)) if len(value) >= width else (value, successor(value))
+    if isinstance(value, bytes):
+        return (value, next_bytes_prefix(value)) if len(value) >= width else (value, successor(value))
+    if is_integer(source) or is_decimal(source):
+        key = key_of(value, source)
+        return key, key + width
+    return None
+
+
+def next_prefix(prefix: str) -> str | None:
+    """The smallest string above all strings with this prefix; None when there is none.
+
+    >>> next_prefix("ab"), next_prefix("a\\U0010ffff"), next_prefix("\\U0010ffff")
+    ('ac', 'b', None)
+    """
+    stripped = prefix.rstrip("\U0010ffff")
+    if not stripped:
+        return None
+    last = ord(stripped[-1]) + 1
+    # No string has half of a surrogate pair in it: U+D7FF is followed by U+E000.
+    return stripped[:-1] + chr(0xE000 if 0xD800 <= last <= 0xDFFF else last)
+
+
+def next_bytes_prefix(prefix: bytes) -> bytes | None:
+    """The same for binary."""
+    stripped = prefix.rstrip(b"\xff")
+    return stripped[:-1] + bytes([stripped[-1] + 1]) if stripped else None

@@ -1,0 +1,224 @@
+"""The set of values for which a test on one term is true, and the set for which it is false.
+
+NULL answers are in neither set. `NOT` swaps the two, which is the whole of three-valued negation. Where the exact set
+is not known there are two: what *may* make the test true (for skipping, it errs on the large side) and what *must*
+(for keeping whole, it errs on the small side). Most tests have one set for both.
+
+| test | may be true for | must be true for |
+|---|---|---|
+| `x < 5`, `x IN (…)`, `x IS NULL`, `x LIKE 'ab%'` | the exact set | the same |
+| `x LIKE 'a%b'` | the strings that start with `a` | nothing |
+| `year(ts) = 2026` | the interval found through the function | the same |
+| `md5(s) = '…'`, anything else over one term | every value, and NULL if it may | nothing |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from penstock.predicate.evaluate import evaluate, unevaluable
+from penstock.predicate.like import is_literal, parts_of, prefix_of
+from penstock.predicate.tree import Call, Compare, Expr, In, IsNull, Like, Literal, Not, is_term, terms_of
+from penstock.predicate.types import is_float
+from penstock.predicate.values import to_arrow
+from penstock.prune.domain import Domain
+from penstock.prune.keys import is_comparable, key_of, successor
+from penstock.prune.monotone import monotone, preimage
+from penstock.prune.transforms import next_prefix
+
+
+@dataclass(frozen=True, slots=True)
+class Sets:
+    """What may and what must make something hold, NULL included."""
+
+    may: Domain
+    must: Domain
+
+    @property
+    def exact(self) -> bool:
+        """Whether the two are one."""
+        return self.may == self.must
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """The sets of one test on one term."""
+
+    term: Expr
+    true: Sets
+    false: Sets
+
+
+class Truths:
+    """The sets of tests in one session zone, each found once."""
+
+    def __init__(self, zone: str) -> None:
+        self.zone = zone
+        self._found: dict[Expr, Truth | None] = {}
+
+    def of(self, test: Expr) -> Truth | None:
+        """The sets of a test, see `truth_of`."""
+        if test not in self._found:
+            self._found[test] = truth_of(test, self.zone)
+        return self._found[test]
+
+
+def truth_of(test: Expr, zone: str) -> Truth | None:
+    """The sets of a test; None when it is about no term, about several, or about one without order."""
+    if isinstance(test, Not):
+        inner = truth_of(test.child, zone)
+        return None if inner is None else Truth(inner.term, inner.false, inner.true)
+    terms = terms_of(test)
+    if len(terms) != 1 or not is_comparable(terms[0].type):
+        return None
+    term = terms[0]
+    values = _value_sets(test, term, zone) or _anything(term)
+    return _with_null(test, term, values, zone)
+
+
+# The sets over non-null values: (true, false).
+_Pair = tuple[Sets, Sets]
+
+
+def _value_sets(test: Expr, term: Expr, zone: str) -> _Pair | None:
+    match test:
+        case Compare(right=Literal() as right) if right.value is not None and test.left.type == right.type:
+            return _solved(test.left, _compared(test.op, right), zone)
+        case In() if test.child.type is not None and all(o.type == test.child.type for o in test.options):
+            return _member(test, zone)
+        case IsNull():
+            if test.child == term:
+                return _exactly(Domain.none(_type(term)))
+            return _never_null(test.child, zone)
+        case Like() if test.child == term:
+            return _like(test, term)
+        case Call(name="startswith") if test.args[0] == term and isinstance(test.args[1], Literal):
+            return _prefixed(term, test.args[1].value) if isinstance(test.args[1].value, str) else None
+        case Call(name="isnan") if test.args[0] == term and is_float(_type(term)):
+            return _exactly(Domain.points(_type(term), [key_of(float("nan"), _type(term))]))
+    if test == term and term.type == pa.bool_():
+        return _exactly(Domain.points(pa.bool_(), [1]))
+    return None
+
+
+def _type(term: Expr) -> pa.DataType:
+    assert term.type is not None
+    return term.type
+
+
+def _exactly(true: Domain) -> _Pair:
+    false = true.complement().with_null(False)
+    return Sets(true, true), Sets(false, false)
+
+
+def _anything(term: Expr) -> _Pair:
+    unknown = Sets(Domain.all(_type(term), null=False), Domain.none(_type(term)))
+    return unknown, unknown
+
+
+def _compared(op: str, literal: Literal) -> Domain:
+    t = literal.type
+    key = key_of(literal.value, t)
+    match op:
+        case "<":
+            return Domain.interval(t, None, key)
+        case "<=":
+            return Domain.interval(t, None, successor(key))
+        case ">":
+            return Domain.interval(t, successor(key), None)
+        case ">=":
+            return Domain.interval(t, key, None)
+    return Domain.points(t, [key])
+
+
+def _member(test: In, zone: str) -> _Pair | None:
+    assert test.child.type is not None
+    keys = [key_of(o.value, test.child.type) for o in test.options if o.value is not None]
+    pair = _solved(test.child, Domain.points(test.child.type, keys), zone)
+    if pair is None or all(o.value is not None for o in test.options):
+        return pair
+    nothing = Domain.none(pair[1].may.type)  # a NULL in the list: a miss is unknown, never false
+    return pair[0], Sets(nothing, nothing)
+
+
+def _solved(expr: Expr, wanted: Domain, zone: str) -> _Pair | None:
+    f = monotone(expr, zone)
+    if f is None:
+        return None
+    found = preimage(f, wanted)
+    if found is None:
+        return None
+    return Sets(found.possibly_in, found.surely_in), Sets(found.possibly_out, found.surely_out)
+
+
+def _never_null(expr: Expr, zone: str) -> _Pair | None:
+    """`f(x) IS NULL` for a monotonic f: never for a value of x, but f may fail."""
+    f = monotone(expr, zone)
+    found = None if f is None or f.expr.type is None else preimage(f, Domain.all(f.expr.type, null=False))
+    if f is None or found is None:
+        return None
+    t = _type(f.term)
+    failing = found.surely_in.complement().with_null(False)
+    return Sets(failing, Domain.none(t)), Sets(Domain.all(t, null=False), found.surely_in)
+
+
+def _like(test: Like, term: Expr) -> _Pair | None:
+    parts = parts_of(test.pattern, test.escape)
+    if parts is None:
+        return None
+    t = _type(term)
+    if is_literal(parts):
+        return _exactly(Domain.points(t, ["".join(str(p) for p in parts)]))
+    prefix, enough = prefix_of(parts)
+    if enough:
+        return _prefixed(term, prefix)
+    begins = Domain.interval(t, prefix, next_prefix(prefix))
+    everything = Domain.all(t, null=False)
+    return Sets(begins, Domain.none(t)), Sets(everything, begins.complement().with_null(False))
+
+
+def _prefixed(term: Expr, prefix: str) -> _Pair:
+    return _exactly(Domain.interval(_type(term), prefix, next_prefix(prefix) if prefix else None))
+
+
+def _with_null(test: Expr, term: Expr, values: _Pair, zone: str) -> Truth:
+    """What the test says of NULL is found by asking the evaluator."""
+    true, false = values
+    answer = _at_null(test, term, zone)
+    if answer == "unknown":
+        return Truth(term, _and_null(true, True, False), _and_null(false, True, False))
+    return Truth(
+        term,
+        _and_null(true, answer is True, answer is True),
+        _and_null(false, answer is False, answer is False),
+    )
+
+
+def _and_null(sets: Sets, may: bool, must: bool) -> Sets:
+    return Sets(sets.may.with_null(may), sets.must.with_null(must))
+
+
+def _at_null(test: Expr, term: Expr, zone: str) -> bool | str | None:
+    if unevaluable(test) is not None:
+        return "unknown"
+    vector = evaluate(test, {term: to_arrow([None], _type(term))}, 1, zone)
+    if vector.failed is not None:
+        return "unknown"
+    return vector.values[0].as_py()  # type: ignore[no-any-return]
+
+
+def null_rejecting(test: Expr, terms: Sequence[Expr]) -> list[Expr]:
+    """The terms whose NULL alone already keeps a test over several terms from being true."""
+    if isinstance(test, Compare) and test.op != "<=>" and unevaluable(test) is None:
+        return [term for term in terms if _passes_null(test.left, term) or _passes_null(test.right, term)]
+    return []
+
+
+def _passes_null(expr: Expr, term: Expr) -> bool:
+    """Whether `expr` is NULL whenever `term` is: the term itself, below casts."""
+    while not is_term(expr) and len(expr.children) == 1 and type(expr).__name__ == "Cast":
+        expr = expr.children[0]
+    return expr == term

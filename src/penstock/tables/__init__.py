@@ -1,0 +1,1 @@
+"""Tables: what files there are, and what is known of each."""

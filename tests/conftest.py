@@ -1,0 +1,25 @@
+"""How hard the property tests search: `default` is the same on every run, `slow` looks for what is new.
+
+HYPOTHESIS_PROFILE chooses. Tests leave the number of examples to it: a `max_examples` of their own would win.
+"""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "default",
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "slow",
+    max_examples=20_000,
+    deadline=None,
+    derandomize=False,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

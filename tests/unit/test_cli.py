@@ -1,0 +1,96 @@
+"""The command starts light, says its version, and turns bad input into one clear line and exit code 2."""
+
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import penstock
+from penstock.cli.main import main
+from penstock.errors import PenstockError, PredicateError
+
+HEAVY = ("pyarrow", "sqlglot", "pyiceberg", "pyspark", "numpy", "rich")
+
+
+def run_demo(monkeypatch: pytest.MonkeyPatch, run: object, *options: str) -> Result:
+    """`penstock demo` with a stand-in for the module that does the work."""
+    module = types.ModuleType("penstock.cli.demo")
+    module.run = run
+    monkeypatch.setitem(sys.modules, "penstock.cli.demo", module)
+    return CliRunner().invoke(main, ["demo", *options])
+
+
+def loaded_after(code: str) -> set[str]:
+    """Which heavy libraries a fresh interpreter has loaded after running the code."""
+    script = f"import sys\n{code}\nprint('loaded:', *[name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split()[1:])
+
+
+def test_the_probe_sees_a_library_that_is_loaded():
+    assert "numpy" in loaded_after("import numpy")
+
+
+@pytest.mark.parametrize("option", ["--help", "-h", "--version", "demo --help"])
+def test_help_loads_nothing_heavy(option):
+    code = f"from penstock.cli.main import main; main({option.split()!r}, standalone_mode=False)"
+    assert loaded_after(code) == set()
+
+
+def test_importing_penstock_loads_nothing_heavy():
+    assert loaded_after("import penstock; dir(penstock)") == set()
+
+
+def test_the_installed_command_prints_help():
+    command = Path(sys.executable).with_name("penstock")
+    done = subprocess.run([command, "-h"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("Usage: ")
+    assert "demo" in done.stdout
+
+
+def test_version_is_the_packages_version():
+    result = CliRunner().invoke(main, ["--version"])
+    assert result.output == f"penstock, version {penstock.__version__}\n"
+    assert result.exit_code == 0
+
+
+@pytest.mark.parametrize(("options", "json"), [([], False), (["--json"], True)])
+def test_demo_passes_on_who_it_prints_for(monkeypatch, options, json):
+    calls: list[bool] = []
+    result = run_demo(monkeypatch, lambda json: calls.append(json), *options)
+    assert result.exit_code == 0
+    assert calls == [json]
+
+
+def test_a_penstock_error_is_one_line_on_stderr_and_exit_code_2(monkeypatch):
+    def run(json: bool) -> None:
+        raise PenstockError("no such table: web.events", hint="penstock partitions lists them")
+
+    result = run_demo(monkeypatch, run)
+    assert result.exit_code == 2
+    assert result.stderr == "Error: no such table: web.events; penstock partitions lists them\n"
+    assert result.stdout == ""
+
+
+def test_a_predicate_error_shows_its_place(monkeypatch):
+    def run(json: bool) -> None:
+        raise PredicateError("unexpected ')'", "a = )", 4)
+
+    result = run_demo(monkeypatch, run)
+    assert result.exit_code == 2
+    assert result.stderr == "Error: unexpected ')'\n  a = )\n      ^\n"
+
+
+def test_any_other_error_keeps_its_traceback(monkeypatch):
+    def run(json: bool) -> None:
+        raise KeyError("a defect")
+
+    result = run_demo(monkeypatch, run)
+    assert isinstance(result.exception, KeyError)
+
+
+def test_an_unknown_command_is_exit_code_2():
+    assert CliRunner().invoke(main, ["dmeo"]).exit_code == 2

@@ -1,0 +1,1 @@
+"""Scripts that keep the project honest; nothing here is installed with the package."""

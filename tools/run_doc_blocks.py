@@ -1,0 +1,146 @@
+"""Runs the Python in Markdown files, so that what the documentation shows is what happens.
+
+The ```python blocks of a file run in order in one namespace, as a reader would type them. Where a ```text
+block follows with nothing but blank lines between, it must be what the block before it printed, except that
+
+- white space at the end of a line, and blank lines at the end, do not count;
+- a line `...` stands for any number of lines;
+- a number before ` ms` or ` s` stands for any number, however it is aligned.
+
+Only a fence that says exactly `python` is run; ```python no-run is shown and left alone. Blocks run in the
+current directory, and a block that fails has the line numbers of the Markdown file in its traceback.
+
+    python tools/run_doc_blocks.py README.md docs/architecture.md
+"""
+
+import contextlib
+import difflib
+import io
+import re
+import sys
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+
+_FENCE = re.compile(r"^(?P<indent> *)(?P<fence>`{3,}|~{3,})(?P<info>[^`]*)$")
+_NUMBER = r" *\d[\d,_]*(?:\.\d+)?(?:e[+-]?\d+)?"
+_TIME = re.compile(rf"{_NUMBER}(?= m?s\b)")
+
+
+class DocError(Exception):
+    """A block that fails, or that prints something else than the document says."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block: its info string, its lines, and the line number of its first line."""
+
+    info: str
+    lines: tuple[str, ...]
+    line: int
+    follows_directly: bool
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+
+def read_blocks(text: str) -> list[Block]:
+    """The fenced blocks of a Markdown text, in order."""
+    blocks: list[Block] = []
+    direct = False  # nothing but blank lines since the last block
+    numbered = iter(enumerate(text.splitlines(), start=1))
+    for number, line in numbered:
+        opening = _FENCE.match(line)
+        if opening is None:
+            direct = direct and not line.strip()
+            continue
+        indent = len(opening["indent"])
+        closing = re.compile(rf" *{re.escape(opening['fence'])}{re.escape(opening['fence'][0])}*\s*$")
+        body: list[str] = []
+        for _, inner in numbered:
+            if closing.match(inner):
+                break
+            body.append(_unindented(inner, indent))
+        else:
+            raise DocError(f"line {number}: this block is never closed")
+        blocks.append(Block(opening["info"].strip(), tuple(body), number + 1, direct))
+        direct = True
+    return blocks
+
+
+def _unindented(line: str, indent: int) -> str:
+    return line[min(indent, len(line) - len(line.lstrip(" "))) :]
+
+
+def run_file(path: Path) -> int:
+    """Run the Python blocks of one file; how many there were. Raises DocError for the first that is wrong."""
+    try:
+        blocks = read_blocks(path.read_text(encoding="utf-8"))
+    except DocError as error:
+        raise DocError(f"{path}: {error}") from None
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    count = 0
+    for index, block in enumerate(blocks):
+        if block.info != "python":
+            continue
+        printed = _run_block(block, path, namespace)
+        count += 1
+        following = blocks[index + 1] if index + 1 < len(blocks) else None
+        if following is not None and following.info == "text" and following.follows_directly:
+            _compare(following, printed, path)
+    return count
+
+
+def _run_block(block: Block, path: Path, namespace: dict[str, object]) -> str:
+    printed = io.StringIO()
+    padded = "\n" * (block.line - 1) + block.text + "\n"
+    try:
+        code = compile(padded, str(path), "exec", dont_inherit=True)
+        with contextlib.redirect_stdout(printed):
+            exec(code, namespace)
+    except (Exception, SystemExit) as error:
+        raise DocError(f"{path}:{block.line}: the block failed\n{traceback.format_exc()}") from error
+    return printed.getvalue()
+
+
+def _compare(expected: Block, printed: str, path: Path) -> None:
+    if matches(expected.text, printed):
+        return
+    diff = difflib.unified_diff(_stripped(expected.text), _stripped(printed), "document", "printed", lineterm="")
+    raise DocError("\n".join([f"{path}:{expected.line}: the block before prints something else", *diff]))
+
+
+def matches(expected: str, printed: str) -> bool:
+    """Whether `printed` is what the document says, by the rules at the top of this module."""
+    pattern = "".join(
+        r"(?:[^\n]*\n)*" if line.strip() == "..." else f"{_line_pattern(line)}\n" for line in _stripped(expected)
+    )
+    return re.fullmatch(pattern, "".join(f"{line}\n" for line in _stripped(printed))) is not None
+
+
+def _line_pattern(line: str) -> str:
+    return _NUMBER.join(re.escape(piece) for piece in _TIME.split(line))
+
+
+def _stripped(text: str) -> list[str]:
+    return [line.rstrip() for line in text.rstrip().splitlines()]
+
+
+def main(arguments: list[str]) -> int:
+    """Run the files that are named, all of them, and say what became of each."""
+    if not arguments:
+        print("usage: run_doc_blocks.py FILE.md ...", file=sys.stderr)
+        return 2
+    failed = 0
+    for name in arguments:
+        try:
+            print(f"{name}: {run_file(Path(name))} blocks ran")
+        except (DocError, OSError) as error:
+            print(error, file=sys.stderr)
+            failed = 1
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
