@@ -27,7 +27,8 @@ import pyarrow as pa
 from penstock.predicate.bind import bind_text
 from penstock.predicate.schema import as_schema
 from penstock.predicate.tree import Column
-from penstock.prune.facts import Bounds, Containers, Exact, Fact, Tuples
+from penstock.prune.containers import Containers
+from penstock.prune.facts import Bounds, Exact, Fact, Tuples
 from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.verdict import Verdict
 

@@ -20,7 +20,8 @@ from penstock.errors import PenstockError
 from penstock.predicate.bind import Context, bind_text
 from penstock.predicate.schema import as_schema
 from penstock.predicate.tree import Expr, terms_of
-from penstock.prune.facts import Bounds, Containers, Exact, Fact
+from penstock.prune.containers import Containers
+from penstock.prune.facts import Bounds, Exact, Fact
 from tests.differential import predicates
 from tests.differential.knowledge import Recipe, Subject, make_fact
 from tests.differential.predicates import Node, Source, show

@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.predicate.tree import Expr
-from penstock.prune.facts import Bounds, Containers, Derived, Exact, Fact, Tuples
+from penstock.prune.containers import Containers
+from penstock.prune.facts import Bounds, Derived, Exact, Fact, Tuples
 from tests.differential.values import POOLS, fits, identity, is_nan, order, to_array, transformed, transformed_type
 
 

@@ -108,7 +108,7 @@ class Checked:
         again = self.case.bind(printed)
         same = again == self.bound
         if SWITCHES["in_of_typed_literals_is_read_as_or"]:
-            same = same or (" IN (" in printed and answers(self.case, again) == self.answers)
+            same = same or (" IN (" in printed + self.text and answers(self.case, again) == self.answers)
         assert same, f"{self.text} prints as {printed}, which is read as {again}"
         simple = simplify(self.bound)
         for row, (a, b) in enumerate(zip(self.answers, answers(self.case, simple), strict=True)):
@@ -118,7 +118,7 @@ class Checked:
         again = self.case.bind(printed)
         same = again == simple or simplify(again) == simple
         if SWITCHES["in_of_typed_literals_is_read_as_or"]:
-            same = same or (" IN (" in printed and answers(self.case, again) == answers(self.case, simple))
+            same = same or (" IN (" in printed + self.text and answers(self.case, again) == answers(self.case, simple))
         assert same, f"simplified {self.text} prints as {printed}, which is read as {again}"
 
     def check_alone(self) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock.predicate.cast import cast, castable
+from penstock.predicate.cast import cast, castable, fails_as_spark
 from penstock.predicate.types import TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_float, type_name
 from tests.spark.hard_values import HARD, ZONES
 from tests.spark.judge import ask, disagreements, given_up
@@ -72,3 +72,12 @@ def test_cast_of_times_follows_the_session_zone(
 def test_known_casts_are_casts_that_spark_accepts(spark: SparkSession) -> None:
     for source, to in PAIRS:
         spark.sql(f"SELECT CAST(CAST(NULL AS {type_name(source)}) AS {type_name(to)})")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("source", "to"), [p for p in PAIRS if fails_as_spark(*p)], ids=lambda t: type_name(t))
+def test_try_cast_is_null_exactly_where_cast_raises(spark: SparkSession, source: pa.DataType, to: pa.DataType) -> None:
+    values = HARD[source]
+    ours = cast(values, to, "UTC")
+    (theirs,) = ask(spark, {"x": values}, [f"CAST(x AS {type_name(to)})"], "UTC")
+    assert [values[i] for i in given_up(ours, theirs)] == []

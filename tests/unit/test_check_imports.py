@@ -168,9 +168,7 @@ def test_all_problems_are_listed_in_the_order_of_the_lines(tmp_path):
 def test_the_command_fails_on_a_violation_and_prints_it(tmp_path, capsys):
     problems(tmp_path, {"prune/one.py": "import penstock.cli"})
     assert main([str(tmp_path / "penstock")]) == 1
-    assert (
-        "one.py:1: prune imports penstock.cli; allowed: errors, predicate, prune" in capsys.readouterr().out
-    )
+    assert "one.py:1: prune imports penstock.cli; allowed: errors, predicate, prune" in capsys.readouterr().out
 
 
 def test_the_command_is_silent_on_a_clean_tree(tmp_path, capsys):

@@ -30,9 +30,7 @@ def columns(line: str) -> int:
 
 def test_every_error_of_the_module_is_tested_here():
     public = {
-        value
-        for value in vars(errors).values()
-        if isinstance(value, type) and value.__module__ == errors.__name__
+        value for value in vars(errors).values() if isinstance(value, type) and value.__module__ == errors.__name__
     }
     assert public == {*PREDICATE_ERRORS, *PLAIN_ERRORS}
 
@@ -126,9 +124,7 @@ def test_the_caret_knows_wide_characters_and_combining_marks():
     assert caret.index("^") == columns(excerpt) - len("HERE")
 
 
-@pytest.mark.parametrize(
-    "hostile", ["\u0301" * 1_000_000, "\x00" * 1_000_000, "名" * 1_000_000, "'" * 1_000_000]
-)
+@pytest.mark.parametrize("hostile", ["\u0301" * 1_000_000, "\x00" * 1_000_000, "名" * 1_000_000, "'" * 1_000_000])
 def test_hostile_texts_make_short_messages(hostile):
     shown = str(PredicateError(f"cannot read {hostile}", hostile, 500_000, expected=hostile, hint=hostile))
     assert len(shown) < 10_000

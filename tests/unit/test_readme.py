@@ -72,9 +72,7 @@ def test_a_block_that_exits_or_cannot_be_compiled_is_an_error(tmp_path, source):
 
 
 def test_an_indented_block_is_dedented(tmp_path):
-    page = write(
-        tmp_path, "- item\n\n  '''python\n  if True:\n      print(1)\n  '''\n\n  '''text\n  1\n  '''\n"
-    )
+    page = write(tmp_path, "- item\n\n  '''python\n  if True:\n      print(1)\n  '''\n\n  '''text\n  1\n  '''\n")
     assert run_file(page) == 1
 
 

@@ -221,9 +221,6 @@ class _Binder:
         raise TypeMismatchError(message, self.text, child.at, expected="a boolean")
 
     def cast(self, node: Cast, child: Expr) -> Expr:
-        if child.type is not None and not castable(child.type, node.type):
-            message = f"cannot cast {type_name(child.type)} to {type_name(node.type)}: {child}"
-            raise TypeMismatchError(message, self.text, node.at)
         return self.folded(rebuild(node, [child]))
 
     def lookup(self, node: Lookup, container: Expr, key: Expr) -> Expr:

@@ -39,6 +39,21 @@ _KINDS = {
 }
 
 
+# Casts whose failed rows are exactly the rows for which Spark raises: there, TRY_CAST is null and not unknown.
+_EXACT_FAILURES = frozenset(
+    [
+        ("string", "integer"),
+        ("string", "boolean"),
+        ("string", "date"),
+        ("integer", "integer"),
+        ("integer", "decimal"),
+        ("decimal", "integer"),
+        ("decimal", "decimal"),
+        ("float", "integer"),
+    ]
+)
+
+
 def _zoneless(convert: Callable[[pa.Array, pa.DataType], Vector]) -> _Cast:
     return lambda values, to, zone: convert(values, to)
 
@@ -108,6 +123,15 @@ def cast(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
     if pa.types.is_null(source):
         return Vector(pa.nulls(len(values), to))
     return _CASTS[_kind(source), _kind(to)](values, to, zone)
+
+
+def fails_as_spark(source: pa.DataType, to: pa.DataType) -> bool:
+    """Whether a row fails exactly where Spark raises, so that TRY_CAST is null there.
+
+    >>> fails_as_spark(pa.string(), pa.int32()), fails_as_spark(pa.string(), pa.float64())
+    (True, False)
+    """
+    return (_kind(source), _kind(to)) in _EXACT_FAILURES
 
 
 def cast_direction(source: pa.DataType, to: pa.DataType, zone: str) -> int:

@@ -44,16 +44,30 @@ _NAMED: dict[type[exp.Expression], str] = {
     exp.Neg: "negative", exp.BitwiseNot: "~", exp.If: "if", exp.CurrentUser: "current_user",
     exp.SessionUser: "session_user",
 }  # fmt: skip
-# Arguments of sqlglot nodes that this module understands; any other that is set changes the meaning and is refused.
+# Arguments of sqlglot nodes that are understood here; any other that is set changes the meaning and is refused.
 _PLAIN_ARGUMENTS = frozenset(["this", "expression", "expressions"])
 _ARGUMENTS: dict[type[exp.Expression], frozenset[str]] = {
-    exp.Column: frozenset(["table", "db", "catalog"]), exp.Like: frozenset(["negate"]), exp.ILike: frozenset(["negate"]),
-    exp.Between: frozenset(["low", "high"]), exp.Cast: frozenset(["to"]), exp.TryCast: frozenset(["to", "safe"]),
-    exp.Case: frozenset(["ifs", "default"]), exp.If: frozenset(["true", "false"]), exp.Ceil: frozenset(["decimals"]),
-    exp.Floor: frozenset(["decimals"]), exp.Substring: frozenset(["start", "length"]), exp.Trim: frozenset(["position"]),
-    exp.Literal: frozenset(["is_string"]), exp.Interval: frozenset(["unit"]), exp.DPipe: frozenset(["safe"]),
-    exp.Div: frozenset(["typed", "safe"]), exp.StrPosition: frozenset(["substr"]),
-}  # fmt: skip
+    kind: frozenset(names.split())
+    for kind, names in (
+        (exp.Column, "table db catalog"),
+        (exp.Like, "negate"),
+        (exp.ILike, "negate"),
+        (exp.Between, "low high"),
+        (exp.Cast, "to"),
+        (exp.TryCast, "to safe"),
+        (exp.Case, "ifs default"),
+        (exp.If, "true false"),
+        (exp.Ceil, "decimals"),
+        (exp.Floor, "decimals"),
+        (exp.Substring, "start length"),
+        (exp.Trim, "position"),
+        (exp.Literal, "is_string"),
+        (exp.Interval, "unit"),
+        (exp.DPipe, "safe"),
+        (exp.Div, "typed safe"),
+        (exp.StrPosition, "substr"),
+    )
+}
 _REFUSED = (
     exp.Query,
     exp.Subquery,
@@ -310,7 +324,7 @@ def _in(value: Expr, options: list[Expr], at: int | None) -> Expr | None:
 
 
 def _tuple_in(value: Call, options: list[Expr], at: int | None) -> Expr | None:
-    """`(a, b) IN ((1, 2), …)` compares structs, whose fields compare as `<=>` does: a null field is just another value."""
+    """`(a, b) IN ((1, 2), …)` compares structs, and their fields as `<=>` does: a null field is just a value."""
     arms = []
     for option in options:
         if not isinstance(option, Call) or option.name != "tuple" or len(option.args) != len(value.args):

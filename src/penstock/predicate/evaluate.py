@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from penstock.errors import EvaluationError
 from penstock.predicate import functions
 from penstock.predicate.cast import cast as cast_values
-from penstock.predicate.cast import castable
+from penstock.predicate.cast import castable, fails_as_spark
 from penstock.predicate.compare import compare, is_member
 from penstock.predicate.like import match, parts_of
 from penstock.predicate.tree import (
@@ -91,6 +91,8 @@ def unevaluable(expr: Expr) -> str | None:
         if isinstance(node, Call) and node.type is None:
             known = functions.find(node.name) is not None
             return f"{node.name}() is not known for these arguments" if known else f"{node.name}() is not known"
+        if isinstance(node, Cast) and (node.child.type is None or not castable(node.child.type, node.type)):
+            return f"{_short(node)} is not a known cast"
         if isinstance(node, Compare) and node.left.type != node.right.type:
             return f"the types in {_short(node)} have no exact common type"
         if isinstance(node, Like) and parts_of(node.pattern, node.escape) is None:
@@ -191,9 +193,9 @@ def _member(node: In, values: pa.Array) -> pa.Array:
 
 def _cast(node: Cast, child: Vector, zone: str) -> Vector:
     vector = cast_values(child.values, node.type, zone)
-    if node.safe and vector.failed is not None:
-        # TRY_CAST is null where CAST raises, but a failed row may also be one without a promised answer.
-        return Vector(vector.values, union(child.failed, vector.failed))
+    if node.safe and vector.failed is not None and fails_as_spark(child.values.type, node.type):
+        nothing = pa.scalar(None, node.type)
+        return Vector(pc.if_else(pa.array(vector.failed), nothing, vector.values), child.failed)
     return Vector(vector.values, union(child.failed, vector.failed))
 
 
@@ -204,6 +206,8 @@ def _call(node: Call, below: tuple[Vector, ...], count: int, zone: str) -> Vecto
     function = functions.find(node.name)
     if function is None or node.type is None:
         return _all_failed(node, count)
+    if count == 0:
+        return Vector(pa.nulls(0, node.type))
     vector = function.kernel([b.values for b in below], zone)
     return Vector(vector.values, union(vector.failed, *(b.failed for b in below)))
 

@@ -32,8 +32,8 @@ MAX_DEPTH = 20_000
 def parse(text: str) -> Expr:
     """Read one boolean expression of Spark SQL.
 
-    >>> str(parse("NOT app <> 'a' AND ts >= DATE '2026-05-17'"))
-    "NOT app <> 'a' AND ts >= DATE '2026-05-17'"
+    >>> str(parse("NOT app <> 'a' AND year(ts) between 2025 and 2026"))
+    "NOT app <> 'a' AND (year(ts) >= 2025 AND year(ts) <= 2026)"
     """
     try:
         text.encode()

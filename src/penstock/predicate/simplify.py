@@ -1,4 +1,4 @@
-"""The normal form: negations pushed to the tests, arms flattened, constants absorbed, every step true in all three values.
+"""The normal form: negations pushed to the tests, arms flattened, constants absorbed; true in all three values.
 
 | rule | why it holds when a part is NULL |
 |---|---|

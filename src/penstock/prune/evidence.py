@@ -20,8 +20,9 @@ import pyarrow as pa
 from penstock.predicate.evaluate import evaluate, unevaluable
 from penstock.predicate.tree import Expr
 from penstock.predicate.vector import Mask
+from penstock.prune.containers import Containers
 from penstock.prune.domain import Domain
-from penstock.prune.facts import Bounds, Derived, Exact, Fact, Term, Tuples
+from penstock.prune.facts import Bounds, Derived, Exact, Term, Tuples
 from penstock.prune.question import AllOf, Arm, Check, Question
 from penstock.prune.ranges import Rows, at, mask_of
 from penstock.prune.transforms import project
@@ -149,10 +150,11 @@ class _Reindexed:
         return rows if self.places is None else at(self.places, rows)
 
 
-def evidence_of(facts: Sequence[Fact], count: int, zone: str) -> Evidence:
-    """Exact values and bounds as evidence, exact values first; tuples are asked by `possible_by_tuples`."""
-    exact: list[Witness] = [fact for fact in facts if isinstance(fact, Exact)]
-    return Evidence(count, exact + [fact for fact in facts if isinstance(fact, Bounds)], zone)
+def evidence_of(containers: Containers, zone: str) -> Evidence:
+    """Exact values, bounds and what they say together, in this order; tuples are asked by `possible_by_tuples`."""
+    witnesses: list[Witness] = [fact for fact in containers.facts if isinstance(fact, Exact)]
+    witnesses += [fact for fact in containers.facts if isinstance(fact, Bounds)]
+    return Evidence(containers.count, [*witnesses, *containers.joint], zone)
 
 
 class Tally(Protocol):

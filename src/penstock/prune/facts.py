@@ -15,8 +15,7 @@ rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -203,19 +202,6 @@ class Tuples:
 
 
 Fact = Exact | Bounds | Tuples
-
-
-@dataclass(frozen=True)
-class Containers:
-    """A batch of containers with everything that is known of them; files of one batch share one partition spec."""
-
-    count: int
-    facts: Sequence[Fact] = ()
-    names: pa.Array | None = None
-    rows: pa.Array | None = None
-    sizes: pa.Array | None = None
-    spec_id: int | None = None
-    kind: str = field(default="files")
 
 
 def _equals(counts: pa.Array | None, number: int, size: int) -> Mask:

@@ -32,8 +32,9 @@ from penstock.predicate.simplify import simplify
 from penstock.predicate.sql import summarize
 from penstock.predicate.tree import TRUE, Expr, conjuncts
 from penstock.predicate.vector import Mask
+from penstock.prune.containers import Containers
 from penstock.prune.evidence import Positions, Tally, Witness, evidence_of, possible, possible_by_tuples
-from penstock.prune.facts import Containers, Tuples
+from penstock.prune.facts import Tuples
 from penstock.prune.question import NOTHING, Arm, Question, ask
 from penstock.prune.ranges import Rows, at, mask_of
 from penstock.prune.truth import Truths
@@ -63,12 +64,12 @@ def _have_rows(question: Question, containers: Containers, rows: Rows, zone: str
 
 
 def _by_values(question: Question, containers: Containers, rows: Rows, zone: str, tally: Tally | None) -> Mask:
-    return possible(question, evidence_of(containers.facts, containers.count, zone), rows, tally)
+    return possible(question, evidence_of(containers, zone), rows, tally)
 
 
 def _by_tuples(question: Question, containers: Containers, rows: Rows, zone: str, tally: Tally | None) -> Mask:
     found = np.ones(containers.count if rows is None else len(rows), np.bool_)
-    evidence = evidence_of(containers.facts, containers.count, zone)
+    evidence = evidence_of(containers, zone)
     for fact in containers.facts:
         if isinstance(fact, Tuples):
             found &= possible_by_tuples(question, evidence, fact, rows)

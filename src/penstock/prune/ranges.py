@@ -45,19 +45,24 @@ def at(values: npt.NDArray[S], rows: Rows) -> npt.NDArray[S]:
 class Ranges:
     """`lower[i] <= value <= upper[i]` for every non-null, non-NaN value of container i."""
 
-    def __init__(self, lower: pa.Array, upper: pa.Array) -> None:
+    def __init__(self, lower: pa.Array, upper: pa.Array, crossing_is_empty: bool = False) -> None:
         self.lower, self.upper = lower, upper
         self.exact = lower is upper
+        self.crossing_is_empty = crossing_is_empty  # ends that were computed, not read: crossed, they hold nothing
 
     def overlaps(self, domain: Domain, rows: Rows = None) -> Mask:
         """Which containers may hold a value of the set."""
+        found = self._overlaps(domain, rows)
+        return found & ~at(self._crossed, rows) if self.crossing_is_empty else found
+
+    def _overlaps(self, domain: Domain, rows: Rows) -> Mask:
         count = len(self.lower) if rows is None else len(rows)
         if not domain.intervals:
             return np.zeros(count, np.bool_)
         if domain.has_all_values:
             return np.ones(count, np.bool_)
         if has_int64_keys(self.lower.type):
-            low, high = self._keys
+            low, high = self.keys
             return _overlap_keys(at(low, rows), at(high, rows), *domain.key_bounds)
         if len(domain.intervals) <= _FEW_INTERVALS and "_ranks" not in self.__dict__:
             return self._overlap_arrow(domain, rows)
@@ -81,6 +86,10 @@ class Ranges:
         return known & ends
 
     @cached_property
+    def _crossed(self) -> Mask:
+        return mask_of(pc.greater(self.lower, self.upper))
+
+    @cached_property
     def _unknown(self) -> tuple[Mask, Mask]:
         """Containers whose lower or upper end says nothing."""
         low, high = mask_of(pc.is_null(self.lower)), mask_of(pc.is_null(self.upper))
@@ -89,11 +98,18 @@ class Ranges:
         if is_float(self.lower.type):
             low |= mask_of(pc.is_nan(self.lower))
             high |= mask_of(pc.is_nan(self.upper))
-        wrong = mask_of(pc.greater(self.lower, self.upper))
-        return low | wrong, high | wrong
+        if not self.crossing_is_empty:
+            low, high = low | self._crossed, high | self._crossed
+        return low, high
+
+    def trusted(self) -> tuple[pa.Array, pa.Array]:
+        """The ends, null where they say nothing."""
+        nothing = pa.scalar(None, self.lower.type)
+        low, high = (pa.array(mask) for mask in self._unknown)
+        return pc.if_else(low, nothing, self.lower), pc.if_else(high, nothing, self.upper)
 
     @cached_property
-    def _keys(self) -> tuple[Keys, Keys]:
+    def keys(self) -> tuple[Keys, Keys]:
         no_low, no_high = self._unknown
         low = array_keys(self.lower)
         if self.exact and not no_low.any():

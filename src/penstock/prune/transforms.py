@@ -30,11 +30,14 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.predicate.types import TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_integer, is_timestamp
+from penstock.predicate.values import from_arrow, to_arrow
 from penstock.prune.domain import Domain, Interval
-from penstock.prune.keys import Key, is_comparable, key_of, successor, value_of
+from penstock.prune.keys import Key, is_comparable, key_limits, key_of, successor, value_of
 
 # Ranges of up to this many integers are bucketed value by value; an IN list has no such limit.
 MOST_BUCKETED = 200_000
+# More distinct partition values than this are not turned into ranges: it is done one by one.
+MOST_RANGES = 50_000
 
 _PERIODS = {"year": "Y", "month": "M", "day": "D", "hour": "h"}
 
@@ -162,6 +165,26 @@ def source_range(transform: str, source: pa.DataType, value: Any) -> Interval | 
         low, high = periods.astype(f"datetime64[{unit}]").astype(np.int64)
         return int(low), int(high)
     return None
+
+
+def source_ranges(transform: str, source: pa.DataType | None, values: pa.Array) -> tuple[pa.Array, pa.Array] | None:
+    """`source_range` for a column of partition values, closed at both ends: the first and the last source value.
+
+    An end that cannot be told is null. A range of strings has no last value; its end is the first value behind it,
+    which is a little too wide.
+    """
+    if source is None or not is_comparable(source) or len(values) > MOST_RANGES:
+        return None
+    ranges = [source_range(transform, source, value) or (None, None) for value in from_arrow(values)]
+    limits = key_limits(source)
+
+    def end(key: Key | None, step: int) -> Any:
+        if key is None or isinstance(key, str | bytes):
+            return key
+        inside = limits is not None and limits[0] <= key - step <= limits[1]
+        return value_of(key - step, source) if inside else None
+
+    return to_arrow([end(low, 0) for low, _ in ranges], source), to_arrow([end(high, 1) for _, high in ranges], source)
 
 
 def _truncated_range(value: Any, source: pa.DataType, width: int) -> Interval | None:

@@ -29,7 +29,8 @@ from penstock.predicate.schema import as_schema
 from penstock.predicate.tree import TRUE, Column, Expr
 from penstock.predicate.types import is_float
 from penstock.predicate.values import from_arrow, to_arrow
-from penstock.prune.facts import Bounds, Containers, Exact, Fact
+from penstock.prune.containers import Containers
+from penstock.prune.facts import Bounds, Exact, Fact
 from penstock.prune.judge import Pruner
 from penstock.prune.keys import is_comparable
 from penstock.prune.plan import Plan, make_plan
