@@ -12,7 +12,8 @@ from penstock.predicate.simplify import simplify
 
 DDL = (
     "i int, l bigint, t tinyint, sm smallint, s string, d date, ts timestamp, n timestamp_ntz, f float, g double, "
-    "b boolean, dec decimal(10,2), bin binary, m map<string,string>, st struct<a:int,b:struct<c:string>>, arr array<int>"
+    "b boolean, dec decimal(10,2), bin binary, m map<string,string>, st struct<a:int,b:struct<c:string>>, "
+    "arr array<int>"
 )
 
 
@@ -85,6 +86,9 @@ def normal(text: str) -> str:
         ("CASE WHEN i = 1 THEN TRUE ELSE FALSE END", "CASE WHEN i = 1 THEN TRUE ELSE FALSE END"),
         ("CASE i WHEN 1 THEN TRUE END", "CASE WHEN i = 1 THEN TRUE END"),
         ("extract(YEAR FROM d) = 2026", "year(d) = 2026"),
+        ("d >= DATE '2026-03-31' - INTERVAL 1 MONTH", "d >= DATE '2026-02-28'"),
+        ("ts > TIMESTAMP '2026-05-17 00:00:00Z' + INTERVAL '36' HOUR", "ts > TIMESTAMP '2026-05-18 12:00:00Z'"),
+        ("ts - INTERVAL 2 WEEKS < '2026-05-17'", "ts + INTERVAL '-2' WEEK < TIMESTAMP '2026-05-17 00:00:00Z'"),
     ],
 )
 def test_text_is_read_as_spark_reads_it(text: str, expected: str) -> None:

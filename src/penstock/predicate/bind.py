@@ -26,6 +26,7 @@ from penstock.predicate import functions
 from penstock.predicate.cast import cast as cast_values
 from penstock.predicate.cast import castable
 from penstock.predicate.evaluate import evaluate_constant
+from penstock.predicate.functions_interval import NAME as ADD_INTERVAL
 from penstock.predicate.tree import (
     And,
     Call,
@@ -247,7 +248,7 @@ class _Binder:
         moment = self.moment(node.name) if not args else None
         if moment is not None:
             return moment
-        return self.folded(self.signed(Call(node.name, args, at=node.at)))
+        return self.folded(self.signed(_with_interval(Call(node.name, args, at=node.at))))
 
     def signed(self, node: Call) -> Call:
         """The call with its arguments cast as its signature says; unchanged and untyped where there is none."""
@@ -307,6 +308,23 @@ def _tight(side: Expr, others: set[pa.DataType | None]) -> pa.DataType:
 def _fits(value: int, t: pa.DataType) -> bool:
     low, high = integer_range(t)
     return low <= value <= high
+
+
+def _with_interval(node: Call) -> Call:
+    """`x - INTERVAL 7 DAYS` as the function that moves x."""
+    if node.name not in ("+", "-") or len(node.args) != 2:
+        return node
+    value, interval = node.args if not _is_interval(node.args[0]) or node.name == "-" else node.args[::-1]
+    if not _is_interval(interval) or _is_interval(value):
+        return node
+    amount, unit = interval.children
+    assert isinstance(amount, Literal)
+    moved = Literal(-amount.value if node.name == "-" else amount.value, pa.int64())
+    return Call(ADD_INTERVAL, (value, moved, unit), at=node.at)
+
+
+def _is_interval(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.name == "interval" and len(expr.args) == 2
 
 
 def _is_map(expr: Expr) -> bool:

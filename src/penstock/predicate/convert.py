@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from penstock.errors import PredicateError
 from penstock.predicate import functions
+from penstock.predicate.functions_interval import UNITS
 from penstock.predicate.schema import arrow_type
 from penstock.predicate.tree import (
     And,
@@ -81,7 +82,7 @@ _REFUSED = (
 
 
 def convert(root: exp.Expression, text: str) -> Expr:
-    """The tree of a parsed text, bottom up with a stack of our own: sqlglot's chain of 10,000 ANDs is 10,000 nodes deep."""
+    """The tree of a parsed text, built bottom up with a stack: sqlglot's chain of 10,000 ANDs is 10,000 nodes deep."""
     done: dict[int, Expr] = {}
     stack: list[tuple[exp.Expression, bool]] = [(root, False)]
     while stack:
@@ -175,7 +176,7 @@ def _build_leaf(node: exp.Expression, parts: list[Expr], at: int | None, text: s
         case exp.Literal():
             return Literal(node.this, pa.string(), at=at) if node.is_string else _number(node.this, text, at)
         case exp.Interval():
-            return Call("interval", (Literal(node.sql(dialect="spark"), pa.string()),), at=at)
+            return _interval(node, at)
         case exp.Cast():
             return _cast(node, parts[0], at, text)
         case exp.Bracket() if len(parts) == 2:
@@ -285,6 +286,15 @@ def _hex(digits: str, text: str) -> bytes:
         return bytes.fromhex(digits if len(digits) % 2 == 0 else "0" + digits)
     except ValueError:
         raise PredicateError(f"X'{digits[:50]}' is not hexadecimal", text, text.find(digits)) from None
+
+
+def _interval(node: exp.Interval, at: int | None) -> Expr:
+    """A whole number of one unit, or an opaque text."""
+    amount = str(node.this.this) if isinstance(node.this, exp.Literal) else ""
+    unit = str(node.args["unit"].name).upper().removesuffix("S") if isinstance(node.args.get("unit"), exp.Var) else ""
+    if amount.removeprefix("-").isdigit() and unit in UNITS and len(amount) < 10:
+        return Call("interval", (Literal(int(amount), pa.int64()), Literal(unit, pa.string())), at=at)
+    return Call("interval", (Literal(node.sql(dialect="spark"), pa.string()),), at=at)
 
 
 def _cast(node: exp.Cast, child: Expr, at: int | None, text: str) -> Expr:

@@ -1,8 +1,8 @@
 """The functions and operators that Penstock evaluates, by their Spark names.
 
 A name that is missing here is opaque: the predicate keeps it, and it never prunes. Operators are listed under
-their symbols, unary minus as `negative`. Each kind has its module: `functions_arithmetic`,
-`functions_number`, `functions_text`, `functions_time`, `functions_other`.
+their symbols, unary minus as `negative`, `+ INTERVAL` as `add_interval`. Each kind has its module:
+`functions_arithmetic`, `functions_number`, `functions_text`, `functions_time`, `functions_interval`, `functions_other`.
 
 >>> find("YEAR").name
 'year'
@@ -17,14 +17,26 @@ from types import MappingProxyType
 
 from penstock.predicate.function import Function
 from penstock.predicate.functions_arithmetic import ARITHMETIC_FUNCTIONS
+from penstock.predicate.functions_interval import INTERVAL_FUNCTIONS
+from penstock.predicate.functions_interval import NAME as ADD_INTERVAL
 from penstock.predicate.functions_number import NUMBER_FUNCTIONS
 from penstock.predicate.functions_other import CHOOSERS, OTHER_FUNCTIONS
 from penstock.predicate.functions_text import TEXT_FUNCTIONS
-from penstock.predicate.functions_time import TIME_FUNCTIONS, ZONED
+from penstock.predicate.functions_time import TIME_FUNCTIONS
+from penstock.predicate.functions_time import ZONED as _ZONED
 
 __all__ = ["CHOOSERS", "FUNCTIONS", "ZONED", "find"]
 
-_ALL = (*ARITHMETIC_FUNCTIONS, *NUMBER_FUNCTIONS, *TEXT_FUNCTIONS, *TIME_FUNCTIONS, *OTHER_FUNCTIONS)
+_ALL = (
+    *ARITHMETIC_FUNCTIONS,
+    *NUMBER_FUNCTIONS,
+    *TEXT_FUNCTIONS,
+    *TIME_FUNCTIONS,
+    *INTERVAL_FUNCTIONS,
+    *OTHER_FUNCTIONS,
+)
+# Functions whose answer for a TIMESTAMP depends on the session's zone.
+ZONED = _ZONED | {ADD_INTERVAL}
 FUNCTIONS: Mapping[str, Function] = MappingProxyType({function.name: function for function in _ALL})
 
 

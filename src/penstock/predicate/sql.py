@@ -188,9 +188,19 @@ def _print_call(node: Call, below: tuple[_Printed, ...]) -> _Printed:
         return f"{_within(below[0], level)} {symbol} {_within(below[1], level + 1)}", level
     if node.name == "negative" and len(below) == 1:
         return f"-{_within(below[0], _ATOM)}", 8
+    if node.name == "interval" and len(node.args) == 2:
+        return _interval_sql(*node.args), _ATOM
+    if node.name == "add_interval":
+        return f"{_within(below[0], 6)} + {_interval_sql(*node.args[1:])}", 6
     if node.name == "case":
         return _print_case([text for text, _ in below]), _ATOM
     return f"{node.name}({', '.join(text for text, _ in below)})", _ATOM
+
+
+def _interval_sql(amount: Expr, unit: Expr) -> str:
+    assert isinstance(amount, Literal)
+    assert isinstance(unit, Literal)
+    return f"INTERVAL '{amount.value}' {unit.value}"
 
 
 def _print_case(parts: list[str]) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.predicate.compare import compare
 from penstock.predicate.tree import Expr
 from penstock.predicate.types import is_float
 from penstock.predicate.vector import Mask
@@ -74,7 +75,7 @@ class Joint:
             return None
         lower, upper = spans[0]
         for low, high in spans[1:]:
-            lower, upper = pc.max_element_wise(lower, low), pc.min_element_wise(upper, high)
+            lower, upper = _tighter(">", lower, low), _tighter("<", upper, high)
         return Ranges(lower, upper, crossing_is_empty=True)
 
     def _all_admit(self, domain: Domain, rows: Rows) -> Mask:
@@ -105,6 +106,12 @@ class Joint:
         last = base + np.searchsorted(keys, high, side="right") - 1
         hit = (start < len(line)) & (line.take(start, mode="clip") <= last)
         return np.asarray(hit | ~known, np.bool_)
+
+
+def _tighter(op: str, one: pa.Array, other: pa.Array) -> pa.Array:
+    """The end that excludes more; a null end excludes nothing."""
+    ahead = pc.if_else(pc.is_null(other), True, compare(op, one, other))
+    return pc.if_else(pc.and_kleene(pc.is_valid(one), ahead), one, other)
 
 
 def joint_facts(facts: Sequence[Fact]) -> Iterator[Joint]:

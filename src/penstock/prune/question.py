@@ -98,8 +98,9 @@ def _leaf(node: Expr, truths: Truths, negated: bool) -> _Built:
     domain = truth.true.must.complement() if negated else truth.true.may
     exact = truth.true.exact
     checks = () if exact else (Check(node, (truth.term,), not negated),)
-    arm = Arm({truth.term: domain}, checks, {truth.term: (node,)})
-    return [] if arm.is_impossible else [arm]
+    if domain.is_all:
+        return [Arm({}, checks)]
+    return [] if domain.is_empty else [Arm({truth.term: domain}, checks, {truth.term: (node,)})]
 
 
 def _opaque(node: Expr, negated: bool) -> Arm:
