@@ -14,7 +14,7 @@ import numpy as np
 
 from penstock.predicate.evaluate import evaluate, read_terms
 from penstock.predicate.simplify import simplify
-from penstock.predicate.tree import Expr
+from penstock.predicate.tree import Compare, Expr, Not
 from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.verdict import Verdict
 from tests.differential.generate import SWITCHES, Case, minimize
@@ -38,8 +38,7 @@ def possible(case: Case, node: Node) -> list[frozenset[Any]]:
     """For each row what the predicate may turn out to be."""
     word, parts = node
     if word == "leaf":
-        anything = frozenset([True, False, None])
-        return [anything if a == FAILED else frozenset([a]) for a in answers(case, case.bind(parts[0]))]
+        return _possible_test(case, case.bind(parts[0]))
     below = [possible(case, part) for part in parts]
     if word == "isnull":
         return [frozenset(v is None for v in row) for row in below[0]]
@@ -47,6 +46,18 @@ def possible(case: Case, node: Node) -> list[frozenset[Any]]:
         return [frozenset(None if v is None else not v for v in row) for row in below[0]]
     decided = word == "or"
     return [frozenset(_kleene(values, decided) for values in product(*row)) for row in zip(*below, strict=True)]
+
+
+def _possible_test(case: Case, test: Expr) -> list[frozenset[Any]]:
+    anything = frozenset([True, False, None])
+    found = [anything if a == FAILED else frozenset([a]) for a in answers(case, test)]
+    inner = test.child if isinstance(test, Not) else test
+    if isinstance(inner, Compare) and inner.op != "<=>" and anything in found:
+        # A comparison with NULL on one side is NULL, whatever would come of the other side.
+        for side in inner.children:
+            nulls = [a is None for a in answers(case, side)]
+            found = [frozenset([None]) if null else outcome for null, outcome in zip(nulls, found, strict=True)]
+    return found
 
 
 def _kleene(values: tuple[Any, ...], decided: bool) -> Any:

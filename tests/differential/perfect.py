@@ -22,7 +22,8 @@ import pyarrow as pa
 
 from penstock.predicate.evaluate import evaluate, unevaluable
 from penstock.predicate.tree import Expr, Literal, terms_of, walk
-from penstock.prune.facts import Bounds, Containers, Derived, Exact, Tuples
+from penstock.prune.containers import Containers
+from penstock.prune.facts import Bounds, Derived, Exact, Tuples
 from penstock.prune.verdict import Verdict
 from tests.differential.values import POOLS, fits, identity, is_nan, order, to_array, transformed
 
@@ -55,7 +56,7 @@ class PerfectJudge:
         rows = self.containers.rows
         if rows is not None and rows[i].as_py() == 0:
             return Verdict.SKIP
-        if unevaluable(self.bound) is not None:
+        if unevaluable(self.bound) is not None or any(fact.is_empty(i) for fact in self.facts):
             return None
         found = list(islice(self._combinations(i), MOST_COMBINATIONS + 1))
         if len(found) > MOST_COMBINATIONS:
@@ -66,7 +67,9 @@ class PerfectJudge:
         vector = evaluate(self.bound, values, len(found), self.zone)
         true = np.array([v is True for v in vector.values.to_pylist()])
         failed = np.zeros(len(found), np.bool_) if vector.failed is None else vector.failed
-        if not (true | failed).any():
+        if failed.any() and not true.any():
+            return None  # Spark would raise; neither to skip nor to keep is better
+        if not true.any():
             return Verdict.SKIP
         return Verdict.KEEP_WHOLE if (true & ~failed).all() else Verdict.KEEP
 
@@ -166,6 +169,10 @@ class _Known:
 
     def is_joint(self, i: int) -> bool:
         return isinstance(self.fact, Tuples) and bool(self.fact.complete[i])
+
+    def is_empty(self, i: int) -> bool:
+        """Whether a count of values says that there are no rows, which is no question about the predicate."""
+        return isinstance(self.fact, Bounds) and self._get("value_count", i) == 0
 
     def entries(self, i: int) -> list[tuple[Any, ...]]:
         start, end = self.fact.offsets[i : i + 2]

@@ -23,6 +23,7 @@ from penstock.predicate.vector import Mask
 from penstock.prune.containers import Containers
 from penstock.prune.domain import Domain
 from penstock.prune.facts import Bounds, Derived, Exact, Term, Tuples
+from penstock.prune.pairs import Span, meet, pair_possible, paired_terms
 from penstock.prune.question import AllOf, Arm, Check, Question
 from penstock.prune.ranges import Rows, at, mask_of
 from penstock.prune.transforms import project
@@ -39,6 +40,7 @@ class Witness(Protocol):
     def label(self) -> str: ...
     def admits(self, domain: Domain, rows: Rows) -> Mask: ...
     def single_values(self, rows: Rows) -> tuple[pa.Array, Mask] | None: ...
+    def span(self, rows: Rows) -> Span | None: ...
 
 
 class Evidence:
@@ -84,14 +86,27 @@ class Evidence:
         everywhere = np.ones(count, np.bool_)
         if unevaluable(check.test) is not None:
             return everywhere
+        pair = paired_terms(check.test)
+        if pair is not None:
+            everywhere = self._pair_passes(check, pair, rows, count)
         found = [self._single_values(term, rows, count) for term in check.terms]
         known = np.logical_and.reduce([mask for _, mask in found]) if found else everywhere
         where = np.flatnonzero(known)
         if not len(where):
             return everywhere
         values = {t: v.take(pa.array(where)) for t, (v, _) in zip(check.terms, found, strict=True)}
-        everywhere[where] = self._outcome(check, values, len(where))
+        everywhere[where] &= self._outcome(check, values, len(where))
         return everywhere
+
+    def _pair_passes(self, check: Check, pair: tuple[Expr, Expr], rows: Rows, count: int) -> Mask:
+        spans = []
+        for term in pair:
+            told = [w.span(rows) for w in self.about(term) if not isinstance(w.term, Derived)]
+            known = [span for span in told if span is not None]
+            if not known:
+                return np.ones(count, np.bool_)
+            spans.append(meet(known))
+        return pair_possible(check.test, check.wanted, spans[0], spans[1])
 
     def _outcome(self, check: Check, values: dict[Expr, pa.Array], count: int) -> Mask:
         """Evaluated once for each distinct combination."""
@@ -145,6 +160,9 @@ class _Reindexed:
 
     def single_values(self, rows: Rows) -> tuple[pa.Array, Mask] | None:
         return self.witness.single_values(self._at(rows))
+
+    def span(self, rows: Rows) -> Span | None:
+        return self.witness.span(self._at(rows))
 
     def _at(self, rows: Rows) -> Rows:
         return rows if self.places is None else at(self.places, rows)

@@ -27,7 +27,8 @@ from penstock.predicate.tree import Expr
 from penstock.predicate.types import is_float
 from penstock.predicate.vector import Mask
 from penstock.prune.domain import Domain
-from penstock.prune.keys import is_comparable, key_of
+from penstock.prune.keys import INT64_MAX, INT64_MIN, array_keys, is_comparable, key_of
+from penstock.prune.pairs import Span
 from penstock.prune.ranges import Ranges, Rows, at, mask_of
 from penstock.prune.transforms import next_bytes_prefix, next_prefix
 
@@ -80,6 +81,16 @@ class Exact:
         codes = at(codes, rows)
         values = dictionary.take(pa.array(codes, mask=codes == len(dictionary)))
         return values, np.ones(len(codes), np.bool_) if self.known is None else at(self.known, rows)
+
+    def span(self, rows: Rows) -> Span:
+        """The value as a range of one; only asked of types with int64 keys."""
+        codes, dictionary = self.encoded
+        codes = at(codes, rows)
+        keys = np.append(array_keys(dictionary), 0).take(codes)
+        known = np.ones(len(codes), np.bool_) if self.known is None else at(self.known, rows)
+        null = codes == len(dictionary)
+        low, high = np.where(known, keys, INT64_MIN), np.where(known, keys, INT64_MAX)
+        return Span(low, high, ~null | ~known, null | ~known)
 
 
 def encode(values: pa.Array) -> tuple[Codes, pa.Array]:
@@ -171,6 +182,14 @@ class Bounds:
         lower = self.ranges.lower if rows is None else self.ranges.lower.take(pa.array(rows))
         alone = self.ranges.singles(rows) & ~at(self.may_be_null, rows) & ~at(self.may_be_nan, rows)
         return lower, alone
+
+    def span(self, rows: Rows) -> Span:
+        """The bounds as a range; only asked of types with int64 keys that have no NaN."""
+        count = self.count if rows is None else len(rows)
+        low, high = np.full(count, INT64_MIN), np.full(count, INT64_MAX)
+        if self.ranges is not None:
+            low, high = (at(ends, rows) for ends in self.ranges.keys)
+        return Span(low, high, at(self.may_be_value, rows), at(self.may_be_null, rows))
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,10 @@ class Joint:
         """Left to the parts."""
         return
 
+    def span(self, rows: Rows) -> None:
+        """Left to the parts."""
+        return
+
     @cached_property
     def _count(self) -> int:
         part = self.parts[0]
