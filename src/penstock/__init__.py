@@ -12,15 +12,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from penstock.errors import PenstockError
+    from penstock.errors import PenstockError, PenstockWarning
+    from penstock.spark.session import attach, session
+    from penstock.tables.hive.table import hive
 
 __version__ = "0.1.0"
 
-__all__ = ["PenstockError", "__version__"]
+__all__ = ["PenstockError", "PenstockWarning", "__version__", "attach", "hive", "session"]
 
 # Public name -> the module that has it. A new name goes here, into __all__ and under TYPE_CHECKING.
 _HOMES = {
     "PenstockError": "penstock.errors",
+    "PenstockWarning": "penstock.errors",
+    "attach": "penstock.spark.session",
+    "hive": "penstock.tables.hive.table",
+    "session": "penstock.spark.session",
 }
 
 

@@ -32,6 +32,10 @@ class PenstockError(Exception):
         return _one_line(self.message, self.hint)
 
 
+class PenstockWarning(UserWarning):
+    """Something worth knowing that does not stop the work: files that are not read, limits that come near."""
+
+
 class PredicateError(PenstockError, ValueError):
     """A predicate that cannot be read; `position` is the offset into `text` where it went wrong."""
 
@@ -70,6 +74,18 @@ class SchemaError(PenstockError, ValueError):
 
 class EvaluationError(PenstockError, ValueError):
     """A predicate that cannot be evaluated on the values of a row."""
+
+
+class StorageError(PenstockError, OSError):
+    """A place that cannot be listed or read."""
+
+
+class LayoutError(PenstockError, ValueError):
+    """A directory layout that is not what was declared, or that cannot be read."""
+
+
+class LimitError(PenstockError, RuntimeError):
+    """More work than a limit allows; the message says which option or which predicate helps."""
 
 
 def _one_line(*parts: str | None) -> str:

@@ -1,8 +1,8 @@
 """Random cases: a schema, rows, containers made of the rows, facts about them, a predicate and a session's zone.
 
-A case is built from one drawn seed, which is fast; hypothesis therefore does not shrink it. `minimize` does that instead:
-it takes rows, facts, containers and parts of the predicate away as long as a check keeps failing, and `Case.report` prints
-what is left as something that can be read.
+A case is built from one drawn seed, which is fast; hypothesis therefore does not shrink it. `minimize` does that
+instead: it takes rows, facts, containers and parts of the predicate away as long as a check keeps failing, and
+`Case.report` prints what is left as something that can be read.
 """
 
 from __future__ import annotations
@@ -32,12 +32,6 @@ NESTED = {"struct<a:int,b:string>": [("a", "int"), ("b", "string")]}
 MAP = "map<string,string>"
 COLUMN_KINDS = [*POOLS, *NESTED, MAP]
 FACT_KINDS = ["exact", "bounds", "transforms", "tuples", "several"]
-
-# Ways around bugs of the code under test that would hide others; each is named after its bug. All are off when it is fixed.
-SWITCHES = {
-    # `d IN (DATE '2026-05-17')` is read as an OR of comparisons and not as an IN, so it does not come back as it was printed.
-    "in_of_typed_literals_is_read_as_or": True,
-}
 
 seeds = st.binary(min_size=8, max_size=8).map(lambda b: int.from_bytes(b, "big"))
 
@@ -77,7 +71,9 @@ class Case:
 
     @cached_property
     def table(self) -> pa.Table:
-        arrays = [to_array([row[f"*{name}"] for row in self.rows], self.schema.field(name).type) for name, _ in self.columns]
+        arrays = [
+            to_array([row[f"*{name}"] for row in self.rows], self.schema.field(name).type) for name, _ in self.columns
+        ]
         return pa.table(arrays, schema=self.schema)
 
     @cached_property
@@ -93,7 +89,11 @@ class Case:
 
     def report(self) -> str:
         """The case for a reader."""
-        lines = [f"predicate: {self.text}", f"zone: {self.zone}", f"schema: {', '.join(' '.join(c) for c in self.columns)}"]
+        lines = [
+            f"predicate: {self.text}",
+            f"zone: {self.zone}",
+            f"schema: {', '.join(' '.join(c) for c in self.columns)}",
+        ]
         for i, part in enumerate(self.split):
             shown = [{k: v for k, v in self.rows[j].items() if not k.startswith("*")} for j in part]
             lines.append(f"container {i}: {shown}")
@@ -112,7 +112,8 @@ def show_fact(fact: Fact) -> str:
         parts += [] if fact.upper_cut is None else [f"upper_cut={fact.upper_cut.tolist()}"]
         return f"Bounds({fact.term}, {', '.join(parts)})"
     columns = [column.to_pylist() for column in fact.columns]
-    return f"Tuples({[str(t) for t in fact.terms]}, {columns}, offsets={fact.offsets.tolist()}, complete={fact.complete.tolist()})"
+    ends, complete = fact.offsets.tolist(), fact.complete.tolist()
+    return f"Tuples({[str(t) for t in fact.terms]}, {columns}, offsets={ends}, complete={complete})"
 
 
 def _columns(rng: Random) -> tuple[tuple[str, str], ...]:
@@ -136,7 +137,11 @@ def _row(rng: Random, columns: Sequence[tuple[str, str]], pools: dict[str, list[
     row: dict[str, Any] = {}
     for name, ddl in columns:
         if ddl in NESTED:
-            whole = None if rng.random() < 0.15 else {field: rng.choice(pools[f"{name}.{field}"]) for field, _ in NESTED[ddl]}
+            whole = (
+                None
+                if rng.random() < 0.15
+                else {field: rng.choice(pools[f"{name}.{field}"]) for field, _ in NESTED[ddl]}
+            )
             row.update({f"{name}.{field}": None if whole is None else whole[field] for field, _ in NESTED[ddl]})
         elif ddl == MAP:
             value = rng.choice(pools[f"{name}['k']"])
@@ -174,11 +179,15 @@ def _split(rng: Random, rows: Sequence[dict[str, Any]], plan: Sequence[Subject])
     return tuple(found[:10])
 
 
-def _recipes(rng: Random, subjects: Sequence[Subject], plan: Sequence[Subject], fact_kind: str | None) -> tuple[Recipe, ...]:
+def _recipes(
+    rng: Random, subjects: Sequence[Subject], plan: Sequence[Subject], fact_kind: str | None
+) -> tuple[Recipe, ...]:
     found = [Recipe("exact", (subject,), rng.getrandbits(32)) for subject in plan if rng.random() < 0.9]
     if fact_kind in ("exact", "transforms"):
         return tuple(found)
-    kinds = {"bounds": ["bounds"], "tuples": ["tuples"]}.get(fact_kind or "", ["bounds", "bounds", "bounds", "tuples", "exact"])
+    kinds = {"bounds": ["bounds"], "tuples": ["tuples"]}.get(
+        fact_kind or "", ["bounds", "bounds", "bounds", "tuples", "exact"]
+    )
     for _ in range(rng.choice([1, 1, 2]) if fact_kind == "tuples" else rng.choice([1, 2, 3, 4])):
         kind = rng.choice(kinds)
         count = 1 if kind != "tuples" else min(len(subjects), rng.choice([1, 2, 2]))
@@ -231,7 +240,7 @@ def _pool(rng: Random, subject: Subject) -> list[Any]:
 
 
 def _bindable(case: Case, node: Node) -> Node:
-    """The tree with every test that does not bind replaced: what is refused is not a predicate, and not of interest here."""
+    """The tree with every test that does not bind replaced: what is refused is not of interest here."""
     try:
         case.bind(show(node))
     except PenstockError:

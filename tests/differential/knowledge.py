@@ -128,7 +128,13 @@ def _bounds(rng: Random, recipe: Recipe, containers: Sequence[Rows]) -> Bounds:
     null_column, count_column = column(nulls, pa.int64()), column(counts, pa.int64())
     has_nan = pa.types.is_floating(subject.type) or rng.random() < 0.2
     nan_column = column(nans, pa.int64()) if has_nan else None
-    if lower_column is None and upper_column is None and null_column is None and nan_column is None and count_column is None:
+    if (
+        lower_column is None
+        and upper_column is None
+        and null_column is None
+        and nan_column is None
+        and count_column is None
+    ):
         count_column = to_array(counts, pa.int64())
     cut_mask = np.array(cuts, np.bool_) if any(cuts) else None
     return Bounds(subject.term, lower_column, upper_column, null_column, nan_column, count_column, cut_mask)

@@ -1,12 +1,13 @@
 """A perfect judge with the same knowledge, independent of `penstock.prune`.
 
-It enumerates values for each term that the predicate mentions (its literals and their neighbours, the ends of bounds and of
-partition values and theirs, the pool, NULL and NaN), keeps the combinations that the facts allow, and lets the evaluator
-say what the predicate is for each of them. None is true: a perfect judge skips. All are true: it keeps whole.
+It enumerates values for each term that the predicate mentions (its literals and their neighbours, the ends of
+bounds and of partition values and theirs, the pool, NULL and NaN), keeps the combinations that the facts allow,
+and lets the evaluator say what the predicate is for each of them. None is true: a perfect judge skips. All are
+true: it keeps whole.
 
-Sets of values that tests and facts describe are made of intervals that start at one of the enumerated values. So when there
-is a value at all that satisfies all of them, there is one among the candidates. That does not hold for bucket[n], whose
-values are scattered: there the judge tries many values, and what it misses is reported apart.
+Sets of values that tests and facts describe are made of intervals that start at one of the enumerated values. So
+when there is a value at all that satisfies all of them, there is one among the candidates. That does not hold for
+bucket[n], whose values are scattered: there the judge tries many values, and what it misses is reported apart.
 """
 
 from __future__ import annotations
@@ -237,7 +238,10 @@ def _sources(value: Any, transform: str | None, t: pa.DataType) -> list[Any]:
     if transform not in units:
         return []
     unit = "D" if t == pa.date32() else "us"
-    return [int(np.datetime64(value + step, units[transform]).astype(f"datetime64[{unit}]").astype(np.int64)) for step in (0, 1)]
+    return [
+        int(np.datetime64(value + step, units[transform]).astype(f"datetime64[{unit}]").astype(np.int64))
+        for step in (0, 1)
+    ]
 
 
 def _steps(value: Any, transform: str, t: pa.DataType) -> list[Any]:
@@ -306,6 +310,3 @@ def _many(t: pa.DataType, around: list[Any]) -> list[Any]:
     unit = Decimal(1).scaleb(-t.scale) if pa.types.is_decimal(t) else 1
     values = [v + k * unit for v in around if v is not None for k in range(-12, 13)]
     return [v for v in values if fits(v, t)]
-
-
-__all__ = ["Bounds", "PerfectJudge"]

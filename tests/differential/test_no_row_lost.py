@@ -1,8 +1,9 @@
-"""No row is lost and none is added: random predicates over random containers with random knowledge, against the evaluator.
+"""No row is lost and none is added: random predicates over random containers with random knowledge, against the
+evaluator.
 
-For each example: a skipped container has no row that matches, one that is kept whole has no other, the residual finds the
-same rows as the predicate, a predicate prints and simplifies to itself, P, NOT P and P IS NULL divide the rows (TLP), and a
-container gets the same verdict alone as among others. `oracle` has the checks.
+For each example: a skipped container has no row that matches, one that is kept whole has no other, the residual
+finds the same rows as the predicate, a predicate prints and simplifies to itself, P, NOT P and P IS NULL divide
+the rows (TLP), and a container gets the same verdict alone as among others. `oracle` has the checks.
 """
 
 import pytest

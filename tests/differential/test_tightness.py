@@ -1,7 +1,8 @@
 """What can be proven is proven: against a perfect judge with the same knowledge, over random cases.
 
-For the required kinds of predicate with each kind of knowledge Penstock skips, and keeps whole, exactly what the perfect judge
-does. For all kinds it never claims more. `python -m tests.differential.tightness` prints the rates of all kinds.
+For the required kinds of predicate with each kind of knowledge Penstock skips, and keeps whole, exactly what the
+perfect judge does. For all kinds it never claims more. `python -m tests.differential.tightness` prints the rates
+of all kinds.
 """
 
 import pytest

@@ -2,8 +2,9 @@
 
     python -m tests.differential.tightness --examples 20000
 
-Each example is one random case of one kind of predicate and one kind of knowledge, from `generate`; the perfect judge is that
-of `perfect`. A container that the perfect judge cannot decide (an unknown function, too many combinations) is not counted.
+Each example is one random case of one kind of predicate and one kind of knowledge, from `generate`; the perfect
+judge is that of `perfect`. A container that the perfect judge cannot decide (an unknown function, too many
+combinations) is not counted.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from tests.differential.perfect import PerfectJudge
 from tests.differential.predicates import MEASURED, REQUIRED
 
 KINDS = [*REQUIRED, *MEASURED]
-# Knowledge about which only some is promised: the values of a bucket are scattered, and tuples beside bounds or partition
+# Knowledge about which only some is promised: the values of a bucket are scattered, and tuples beside bounds or
+# partition
 # values that contradict some of the tuples would have to be tested against those first.
 REPORTED = ("transforms with bucket", "several with bucket", "several with tuples")
 
@@ -105,11 +107,16 @@ def tally(seeds: range) -> dict[tuple[str, str], Counter[str]]:
 
 def print_by(table: dict[tuple[str, str], Counter[str]], which: int, title: str) -> None:
     """One line for each kind, in the order of their first appearance."""
-    print(f"{title:28} {'judged':>8} {'perfect':>8} {'skipped':>8} {'':>8} {'perfect':>8} {'whole':>8} {'':>8} {'wrong':>6}")
+    print(
+        f"{title:28} {'judged':>8} {'perfect':>8} {'skipped':>8} {'':8} {'perfect':>8} {'whole':>8} {'':8} {'wrong':>6}"
+    )
     kinds = list(dict.fromkeys(key[which] for key in sorted(table, key=lambda k: (KINDS.index(k[0]), k[1]))))
     for kind in kinds:
         counts = sum((c for key, c in table.items() if key[which] == kind), Counter())
-        skips, wholes = share(counts["skips"], counts["perfect skips"]), share(counts["wholes"], counts["perfect wholes"])
+        skips, wholes = (
+            share(counts["skips"], counts["perfect skips"]),
+            share(counts["wholes"], counts["perfect wholes"]),
+        )
         numbers = f"{counts['judged']:8} {counts['perfect skips']:8} {counts['skips']:8} {skips:>8}"
         print(f"{kind:28} {numbers} {counts['perfect wholes']:8} {counts['wholes']:8} {wholes:>8} {counts['wrong']:6}")
     print()
@@ -128,8 +135,6 @@ def main() -> None:
     print_by(required, 1, "knowledge (required kinds)")
     print(f"{options.examples} examples in {time.perf_counter() - begin:.0f} s")
 
-
-__all__ = ["Pair", "case_of", "compare", "knowledge_of", "tally"]
 
 if __name__ == "__main__":
     main()

@@ -18,8 +18,8 @@ from penstock.predicate.schema import as_schema
 NAN, INF = float("nan"), float("inf")
 _DAY, _HOUR = 86_400_000_000, 3_600_000_000
 _STRINGS = [
-    "", "a", "A", "ab", "abc", "a%c", "a_c", "b", "it's", "\\", "a\\b", "x\ny", "\n", "é", "日本", "🎉", "a🎉c", "1", "-1",
-    " 1 ", "5", "1.5", "true", "2024-03-10", "2024-03-10 02:30:00", '"', "k",
+    "", "a", "A", "ab", "abc", "a%c", "a_c", "b", "it's", "\\", "a\\b", "x\ny", "\n", "é", "日本", "🎉", "a🎉c", "1",
+    "-1", " 1 ", "5", "1.5", "true", "2024-03-10", "2024-03-10 02:30:00", '"', "k",
 ]  # fmt: skip
 # 2024-03-10 and 2024-11-03 are the days on which New York changes its clocks.
 _DATES = [-719_162, -1, 0, 1, 19_782, 19_783, 20_030, 20_031, 20_590, 2_932_896]
@@ -51,7 +51,8 @@ POOLS: dict[str, list[Any]] = {
     "decimal(5,2)": _decimals("-999.99", "-1.50", "0.00", "0.01", "1.00", "1.50", "2.00", "5.00", "999.99"),
     "decimal(20,3)": _decimals("-1.500", "0.000", "0.001", "1.000", "1.500", "5.000", "9007199254740993.000",
                                "99999999999999999.999"),
-    "decimal(38,10)": _decimals("-1.5", "0", "0.0000000001", "1", "1.5", "5", "9999999999999999999999999999.9999999999"),
+    "decimal(38,10)": _decimals("-1.5", "0", "0.0000000001", "1", "1.5", "5",
+                                "9999999999999999999999999999.9999999999"),
     "string": _STRINGS,
     "binary": [b"", b"\0", b"a", b"ab", b"\x80", b"\xff", "é".encode()],
     "date": _DATES,
@@ -121,5 +122,7 @@ def _column(rng: Random, name: str, count: int) -> pa.Array:
 
 def make_rows(rng: Random, count: int) -> pa.Table:
     """Random rows of the schema; the first is all null."""
-    arrays = [pa.concat_arrays([pa.nulls(1, SCHEMA.field(name).type), _column(rng, name, count - 1)]) for name in COLUMNS]
+    arrays = [
+        pa.concat_arrays([pa.nulls(1, SCHEMA.field(name).type), _column(rng, name, count - 1)]) for name in COLUMNS
+    ]
     return pa.table(arrays, schema=SCHEMA)

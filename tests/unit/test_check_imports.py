@@ -180,3 +180,10 @@ def test_the_command_is_silent_on_a_clean_tree(tmp_path, capsys):
 def test_the_command_refuses_a_folder_that_is_no_package(tmp_path, capsys):
     assert main([str(tmp_path)]) == 2
     assert "not a package" in capsys.readouterr().err
+
+
+def test_only_the_bridge_reaches_up_and_only_inside_a_function(tmp_path):
+    late = "def f():\n    from penstock.spark.scan import dataframe\n"
+    assert problems(tmp_path / "a", {"tables/bridge.py": late}) == []
+    assert len(problems(tmp_path / "b", {"tables/other.py": late})) == 1
+    assert len(problems(tmp_path / "c", {"tables/bridge.py": "from penstock.spark.scan import dataframe\n"})) == 1

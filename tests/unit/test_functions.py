@@ -65,6 +65,9 @@ def calls(name: str) -> list[tuple[list[pa.Array], list[tuple[object] | None]]]:
             shapes.append(([other, column], [(value,), None]))
             if t == pa.int32():
                 shapes.append(([column, other, other], [None, (value,), (value,)]))
+            if t == pa.int64() and abs(value) < 100:
+                unit = constant("DAY", pa.string(), len(column))
+                shapes.append(([column, other, unit], [None, (value,), ("DAY",)]))
     return shapes
 
 

@@ -111,7 +111,7 @@ def test_the_report_counts_with_denominators_and_is_json(events: MemoryTable) ->
 
 def test_explain_names_what_was_skipped_by_what_and_what_was_not_used(events: MemoryTable) -> None:
     text = events.plan("app = 'shop' AND user_id = 2 AND checksum(app) = 1").explain()
-    assert "files     1 of 5 kept (20 %)" in text
+    assert "files       1 of 5 kept (20 %)" in text
     assert "by partition: app = 'shop'" in text
     assert "by bounds of user_id: user_id = 2" in text
     assert "checksum() is not known; it never skips a file" in text

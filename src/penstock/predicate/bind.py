@@ -154,6 +154,11 @@ class _Binder:
         return Compare(node.op, self.to(left, common, node), self.to(right, common, node), at=node.at)
 
     def membership(self, node: In, child: Expr) -> Expr:
+        constants = [fold(option, self.visit) for option in node.options]
+        if not all(isinstance(constant, Literal) for constant in constants):
+            arms = tuple(self.compare(Compare("=", child, c, at=node.at), child, c) for c in constants)
+            return arms[0] if len(arms) == 1 else Or(arms, at=node.at)
+        node = In(child, tuple(constants), at=node.at)
         if child.type is None:
             return In(child, node.options, at=node.at)
         common = self.common([child, *node.options], node)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
@@ -30,6 +31,7 @@ from penstock.predicate.tree import (
     Lookup,
     Not,
     Or,
+    terms_of,
 )
 from penstock.predicate.types import MAX_PRECISION
 
@@ -202,6 +204,8 @@ def _build_test(node: exp.Expression, parts: list[Expr], at: int | None, text: s
             value, low, high = parts
             return And((Compare(">=", value, low, at=at), Compare("<=", value, high, at=at)), at=at)
         case exp.In():
+            if len(parts) == 1:
+                raise PredicateError("IN needs at least one value", text, at)
             return _in(parts[0], parts[1:], at)
         case exp.Like() | exp.Escape():
             return _like(node, parts, at, text)
@@ -316,7 +320,20 @@ def _suffixed(child: Literal, to: pa.DataType) -> Literal | None:
         return Literal(child.value, to, at=child.at) if -limit <= child.value < limit else None
     if to == pa.float64():
         return Literal(float(child.value), to, at=child.at)
+    if to == pa.float32():
+        return Literal(_nearest_float(Decimal(child.value)), to, at=child.at)
     return None
+
+
+def _nearest_float(value: Decimal) -> float:
+    """The 32-bit float nearest to a number; rounding by way of 64 bits may be one off, so its neighbours are tried."""
+    with np.errstate(over="ignore"):
+        near = np.float32(float(value))
+    if not np.isfinite(near):
+        return float(near)
+    candidates = [np.nextafter(near, np.float32(end)) for end in (-np.inf, np.inf)]
+    finite = [float(c) for c in (near, *candidates) if np.isfinite(c)]
+    return min(finite, key=lambda c: abs(Decimal(c) - value))
 
 
 def _is(left: Expr, right: Expr, at: int | None) -> Expr | None:
@@ -326,11 +343,19 @@ def _is(left: Expr, right: Expr, at: int | None) -> Expr | None:
 
 
 def _in(value: Expr, options: list[Expr], at: int | None) -> Expr | None:
-    if all(isinstance(option, Literal) for option in options):
-        return In(value, tuple(o for o in options if isinstance(o, Literal)), at=at)
+    if options and all(_is_constant(option) for option in options):
+        return In(value, tuple(options), at=at)
     if isinstance(value, Call) and value.name == "tuple":
         return _tuple_in(value, options, at)
-    return Or(tuple(Compare("=", value, option, at=at) for option in options), at=at)
+    arms = tuple(Compare("=", value, option, at=at) for option in options)
+    return arms[0] if len(arms) == 1 else Or(arms, at=at)
+
+
+def _is_constant(option: Expr) -> bool:
+    """Whether binding may make a literal of it: it names no column."""
+    return isinstance(option, Literal) or (
+        not terms_of(option) and not (isinstance(option, Call) and option.name == "tuple")
+    )
 
 
 def _tuple_in(value: Call, options: list[Expr], at: int | None) -> Expr | None:

@@ -7,7 +7,7 @@
 | `a AND TRUE` → `a`, `a AND FALSE` → `FALSE`, and the mirror | FALSE wins over NULL in AND, TRUE in OR |
 | `a = NULL` → `NULL`, `a <=> NULL` → `a IS NULL` | by definition |
 | `b = TRUE` → `b`, `b = FALSE` → `NOT b` | NULL on both sides |
-| `x = 1 OR x = 2` → `x IN (1, 2)` | IN is defined as that OR |
+| `x = 1 OR x = 2` → `x IN (1, 2)`, `x <> 1 AND x <> 2` → `x NOT IN (1, 2)` | IN is defined as that OR |
 
 `x = x` is *not* TRUE (it is NULL where x is), and `x > 1 AND x < 0` is left alone: contradictions are found by the
 value sets of `prune`, which see all tests of a column together.
@@ -32,13 +32,9 @@ from penstock.predicate.tree import (
     Literal,
     Not,
     Or,
-    fold,
-    rebuild,
 )
 
 _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
-# A node and its negation, both in normal form: whichever the parent needs.
-_Both = tuple[Expr, Expr]
 
 
 def simplify(predicate: Expr) -> Expr:
@@ -48,19 +44,43 @@ def simplify(predicate: Expr) -> Expr:
     >>> str(simplify(bind_text("NOT (x > 1 AND NOT y = 2) OR x > 1 AND TRUE", "x int, y int")))
     'x <= 1 OR y = 2 OR x > 1'
     """
-    return fold(predicate, _visit)[0]
+    groups = [_Group(And)]
+    groups[0].open = [(predicate, False)]
+    for group in groups:  # grows while it is read: a group opens the groups of the other kind below it
+        _fill(group, groups)
+    for group in reversed(groups):
+        group.result = _connect(group.kind, [p.result if isinstance(p, _Group) else p for p in group.parts])
+    return groups[0].result
 
 
-def _visit(node: Expr, below: tuple[_Both, ...]) -> _Both:
-    plain = [both[0] for both in below]
-    if isinstance(node, Not):
-        return below[0][1], below[0][0]
-    if isinstance(node, And):
-        return _connect(And, plain), _connect(Or, [both[1] for both in below])
-    if isinstance(node, Or):
-        return _connect(Or, plain), _connect(And, [both[1] for both in below])
-    test = _test(rebuild(node, plain))
-    return test, _negate(test)
+class _Group:
+    """All arms of one connective, however deep they were nested and whichever side of a NOT they were on."""
+
+    def __init__(self, kind: type[And] | type[Or]) -> None:
+        self.kind = kind
+        self.open: list[tuple[Expr, bool]] = []  # arms not looked at yet, the next one last; True is: negated
+        self.parts: list[Expr | _Group] = []
+        self.result: Expr = TRUE
+
+
+def _fill(group: _Group, groups: list[_Group]) -> None:
+    while group.open:
+        node, negated = group.open.pop()
+        if isinstance(node, Not):
+            group.open.append((node.child, not negated))
+        elif isinstance(node, And | Or):
+            kind = (Or if negated else And) if isinstance(node, And) else (And if negated else Or)
+            arms = [(arm, negated) for arm in reversed(node.arms)]
+            if kind is group.kind:
+                group.open.extend(arms)
+            else:
+                below = _Group(kind)
+                below.open = arms
+                groups.append(below)
+                group.parts.append(below)
+        else:
+            test = _test(node)
+            group.parts.append(_negate(test) if negated else test)
 
 
 def _negate(test: Expr) -> Expr:
@@ -117,37 +137,34 @@ def _connect(kind: type[And] | type[Or], arms: Iterable[Expr]) -> Expr:
                 return wins
             if part != nothing:
                 flat.setdefault(part)
-    parts = _unite(list(flat)) if kind is Or else list(flat)
+    parts = _unite(list(flat), kind is And)
     if not parts:
         return nothing
     return parts[0] if len(parts) == 1 else kind(tuple(parts))
 
 
-def _unite(arms: list[Expr]) -> list[Expr]:
-    """Equalities and IN lists on one expression become one IN, at the place of the first."""
+def _unite(arms: list[Expr], negated: bool) -> list[Expr]:
+    """Equalities and IN lists on one expression become one IN (in an AND, their negations one NOT IN)."""
+    members = [_as_member(arm, negated) for arm in arms]
     lists: dict[Expr, list[Literal]] = {}
-    for arm in arms:
-        member = _as_member(arm)
+    for member in members:
         if member is not None:
             lists.setdefault(member[0], []).extend(member[1])
     found: dict[Expr, None] = {}
-    for arm in arms:
-        member = _as_member(arm)
+    for arm, member in zip(arms, members, strict=True):
         if member is None:
             found.setdefault(arm)
-        else:
-            found.setdefault(_membership(In(member[0], tuple(lists[member[0]]))))
+        elif member[0] in lists:  # at the place of the first
+            united = _membership(In(member[0], tuple(lists.pop(member[0]))))
+            found.setdefault(_negate(united) if negated else united)
     return list(found)
 
 
-def _as_member(arm: Expr) -> tuple[Expr, tuple[Literal, ...]] | None:
+def _as_member(arm: Expr, negated: bool) -> tuple[Expr, tuple[Literal, ...]] | None:
+    if negated:
+        return _as_member(arm.child, False) if isinstance(arm, Not) else None
     if isinstance(arm, In) and all(option.type == arm.child.type for option in arm.options):
         return arm.child, arm.options
-    if (
-        isinstance(arm, Compare)
-        and arm.op == "="
-        and isinstance(arm.right, Literal)
-        and arm.left.type == arm.right.type
-    ):
-        return arm.left, (arm.right,)
+    if isinstance(arm, Compare) and arm.op == "=" and isinstance(arm.right, Literal):
+        return (arm.left, (arm.right,)) if arm.left.type == arm.right.type else None
     return None

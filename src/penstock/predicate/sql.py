@@ -34,7 +34,7 @@ from penstock.predicate.types import TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_in
 _SUFFIX = {pa.int8(): "Y", pa.int16(): "S", pa.int32(): "", pa.int64(): "L"}
 _OPERATORS = {"+": 6, "-": 6, "||": 6, "*": 7, "/": 7, "%": 7, "div": 7, "&": 5, "|": 5, "^": 5}
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0", "\x1a": "\\Z"}
+_ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\000", "\x1a": "\\Z"}
 # How tightly a printed node binds; an operand that binds less tightly than its parent gets parentheses.
 _OR, _AND, _NOT, _TEST, _ATOM = 1, 2, 3, 4, 9
 _Printed = tuple[str, int]

@@ -50,10 +50,15 @@ class Expr:
             return self._hash
         except AttributeError:
             pass
-        for node in _post_order(self):  # children first, so that no hash recurses
-            if not hasattr(node, "_hash"):
-                parts = (type(node).__name__, node.own(), tuple(c._hash for c in node.children))
+        stack: list[Expr] = [self]
+        while stack:  # children first, so that no hash recurses; what has a hash is not walked again
+            node = stack[-1]
+            waiting = [child for child in node.children if not hasattr(child, "_hash")]
+            stack.extend(waiting)
+            if not waiting:
+                parts = (type(node).__name__, node.own(), tuple(child._hash for child in node.children))
                 object.__setattr__(node, "_hash", hash(parts))
+                stack.pop()
         return self._hash
 
     def __eq__(self, other: object) -> bool:
@@ -201,7 +206,7 @@ class In(Expr):
     """`child IN (options…)` over constants; a NULL among them makes a miss unknown instead of false."""
 
     child: Expr
-    options: tuple[Literal, ...]
+    options: tuple[Any, ...]  # constants; literals of one type once bound
     at: int | None = field(default=None, kw_only=True)
     type: pa.DataType = field(default=pa.bool_(), init=False)
 

@@ -124,9 +124,15 @@ class Domain:
     def point_keys(self, most: int) -> list[Key] | None:
         """The keys one by one when there are at most `most`, else None."""
         found: list[Key] = []
+        limits = key_limits(self.type)
+        empty: Key = "" if self.type == pa.string() else b""
         for low, high in self.intervals:
-            if low is None or high is None:
-                return None
+            if low is None:
+                low = empty if limits is None else limits[0]
+            if high is None:
+                if limits is None:
+                    return None
+                high = limits[1] + 1
             if isinstance(low, int):
                 if len(found) + high - low > most:
                     return None

@@ -125,7 +125,9 @@ class Bounds:
             return None
         lower = self.lower if self.lower is not None else pa.nulls(len(known), known.type)
         upper = self.upper if self.upper is not None else pa.nulls(len(known), known.type)
-        return Ranges(lower, upper if self.upper_cut is None else _incremented(upper, self.upper_cut))
+        if self.upper_cut is None:
+            return Ranges(lower, upper)
+        return Ranges(lower, _incremented(upper, self.upper_cut), upper_open=self.upper_cut)
 
     @cached_property
     def count(self) -> int:

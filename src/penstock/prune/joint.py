@@ -4,8 +4,8 @@
 satisfies both. A joint fact is made of the *intersection* of all ranges that are known of a term (bounds, and what a
 partition value implies), and of the bucket: of the points of an IN list only those in the container's bucket count.
 
-It is made only where it can prove more than its parts: with a bucket beside a range, or with several ranges of which
-one lacks an end. Bounds that are complete lie inside what the partition value implies.
+It also says that a column has no nulls when one fact allows nulls only and another values only. It is asked last, of
+the containers that each fact alone has kept.
 """
 
 from __future__ import annotations
@@ -133,16 +133,7 @@ def joint_facts(facts: Sequence[Fact]) -> Iterator[Joint]:
 def _proves_more(parts: Sequence[Exact | Bounds]) -> bool:
     if any(isinstance(part, Exact) and not isinstance(part.term, Derived) and part.known is None for part in parts):
         return False  # an exact value says it all
-    ranged = [part for part in parts if _has_span(part)]
-    if ranged and any(
-        isinstance(p, Exact) and isinstance(p.term, Derived) and _name(p.term) == "bucket" for p in parts
-    ):
-        return True
-    bounds = [part for part in ranged if isinstance(part, Bounds)]
-    complete = len(bounds) == 1 and all(
-        ends is not None and ends.null_count == 0 for ends in (bounds[0].lower, bounds[0].upper)
-    )
-    return len(ranged) > 1 and not complete
+    return any(_has_span(part) for part in parts)
 
 
 def _name(term: Derived) -> str:

@@ -117,8 +117,8 @@ def preimage(f: Monotone, wanted: Domain) -> Preimage | None:
         return Preimage.exact(wanted.with_null(False))
     width, factor = _prefix_width(f.expr), _factor(f.expr)
     if width is not None:
-        ends = [(_prefix_end(low, width), _prefix_end(high, width)) for low, high in wanted.intervals]
-        return Preimage.exact(Domain.union_of(t, ends))
+        found = [_prefixed(interval, width) for interval in wanted.intervals]
+        return Preimage.exact(Domain.union_of(t, [interval for interval in found if interval is not None]))
     if factor is not None:
         ends = [(_divided(low, factor), _divided(high, factor)) for low, high in wanted.intervals]
         return Preimage.exact(Domain.union_of(t, ends))
@@ -139,9 +139,18 @@ def _prefix_width(expr: Expr) -> int | None:
     return None
 
 
-def _prefix_end(key: Key | None, width: int) -> Key | None:
-    """The smallest string whose first `width` characters are not below `key`."""
-    return key if key is None or len(key) <= width else next_prefix(key[:width])
+def _prefixed(interval: Interval, width: int) -> Interval | None:
+    """The strings whose first `width` characters lie in the interval; None when there are none."""
+    low, high = interval
+    start = _first_with_prefix(low, width) if low is not None else None
+    if low is not None and start is None:
+        return None  # no prefix of this width reaches so far
+    return start, None if high is None else _first_with_prefix(high, width)
+
+
+def _first_with_prefix(key: Key, width: int) -> Key | None:
+    """The smallest string whose first `width` characters are not below `key`; None when there is none."""
+    return key if len(key) <= width else next_prefix(key[:width])
 
 
 def _factor(expr: Expr) -> int | None:
@@ -241,7 +250,9 @@ def _search(f: Monotone, ends: Keys, first: int, last: int) -> list[int]:
         yes = _reached(f, (points + base).view(np.int64).ravel(), np.repeat(ends, fan)).reshape(points.shape)
         before = (~yes).sum(axis=1)  # points that lie before the answer
         high = np.where(before < fan, points[rows, np.minimum(before, fan - 1)], high)
-        low = np.where(before > 0, np.minimum(points[rows, np.maximum(before, 1) - 1] + np.uint64(1), high), low)
+        last_before = points[rows, np.maximum(before, 1) - 1]
+        after = np.where(last_before < high, last_before, high - np.uint64(1)) + np.uint64(1)  # never past `high`
+        low = np.where(before > 0, np.where(last_before < high, after, high), low)
     return [last + 1 if out else first + int(offset) for offset, out in zip(low, beyond, strict=True)]
 
 

@@ -142,9 +142,10 @@ def make_plan(
     *,
     outer: Sequence[Level] = (),
     list_calls: int = 0,
+    notes: Sequence[str] = (),
 ) -> Plan:
     """A plan over judged batches of files; `outer` are the levels that were judged before them."""
-    report = Report(pruner.summary, [*outer, count(judgements)], pruner.unused, list_calls, seconds)
+    report = Report(pruner.summary, [*outer, count(judgements)], pruner.unused, list_calls, seconds, notes)
     return Plan(pruner, judgements, report)
 
 
@@ -202,15 +203,14 @@ def _entry(column: pa.Array | None, i: int) -> Any:
 def _partition(judgement: Judgement, i: int) -> dict[str, PartitionValue]:
     found: dict[str, PartitionValue] = {}
     for fact in judgement.containers.facts:
-        if not isinstance(fact, Exact) or (fact.known is not None and not fact.known[i]):
+        if not isinstance(fact, Exact) or fact.name is None or (fact.known is not None and not fact.known[i]):
             continue
         term = fact.term
         source, transform = (term.source, term.transform) if isinstance(term, Derived) else (term, "identity")
         physical = from_arrow(fact.single_values(np.array([i]))[0])[0]
         span = source_range(transform, source.type, physical) or (None, None)
         lower, upper = (_natural(key, source.type) for key in span)
-        name = fact.name or str(fact.term)
-        found[name] = PartitionValue(name, str(source), transform, _entry(fact.values, i), lower, upper)
+        found[fact.name] = PartitionValue(fact.name, str(source), transform, _entry(fact.values, i), lower, upper)
     return found
 
 

@@ -114,9 +114,10 @@ def _opaque(node: Expr, negated: bool) -> Arm:
 
 
 def _all(parts: Iterable[_Built]) -> _Built:
-    arms: _Arms = [Arm()]
+    single, others = _singles(parts)
+    arms: _Arms = [] if single.is_impossible else [single]
     rest: list[_Built] = []
-    for part in sorted(parts, key=lambda p: len(p) if isinstance(p, list) else MOST_ARMS + 1):
+    for part in sorted(others, key=lambda p: len(p) if isinstance(p, list) else MOST_ARMS + 1):
         if isinstance(part, list) and len(part) * len(arms) <= MOST_ARMS:
             arms = [both for a in arms for b in part if not (both := _joined(a, b)).is_impossible]
         else:
@@ -124,6 +125,20 @@ def _all(parts: Iterable[_Built]) -> _Built:
     if not rest or not arms:
         return arms
     return _nested(AllOf, [_finished(arms), *(_finished(part) for part in rest)])
+
+
+def _singles(parts: Iterable[_Built]) -> tuple[Arm, list[_Built]]:
+    """The parts that are one arm, joined; and the others."""
+    arms: _Arms = []
+    others: list[_Built] = []
+    for part in parts:
+        if isinstance(part, list) and len(part) == 1:
+            arms.append(part[0])
+        else:
+            others.append(part)
+    while len(arms) > 1:  # in pairs: the sets of 10,000 tests on one column stay small for most of the way
+        arms = [_joined(*arms[i : i + 2]) if i + 1 < len(arms) else arms[i] for i in range(0, len(arms), 2)]
+    return (arms[0] if arms else Arm()), others
 
 
 def _any(parts: Iterable[_Built]) -> _Built:

@@ -23,7 +23,7 @@ from penstock.predicate.types import is_float
 from penstock.predicate.values import to_arrow
 from penstock.predicate.vector import Mask
 from penstock.prune.domain import Domain
-from penstock.prune.keys import INT64_MAX, INT64_MIN, Key, Keys, array_keys, has_int64_keys, value_of
+from penstock.prune.keys import INT64_MAX, INT64_MIN, Key, Keys, array_keys, has_int64_keys, key_of, value_of
 
 Rows = npt.NDArray[np.int64] | None  # positions of the containers asked about; None is all of them
 S = TypeVar("S", bound=np.generic)
@@ -45,8 +45,11 @@ def at(values: npt.NDArray[S], rows: Rows) -> npt.NDArray[S]:
 class Ranges:
     """`lower[i] <= value <= upper[i]` for every non-null, non-NaN value of container i."""
 
-    def __init__(self, lower: pa.Array, upper: pa.Array, crossing_is_empty: bool = False) -> None:
+    def __init__(
+        self, lower: pa.Array, upper: pa.Array, crossing_is_empty: bool = False, upper_open: Mask | None = None
+    ) -> None:
         self.lower, self.upper = lower, upper
+        self.upper_open = upper_open  # upper ends that no value reaches; seen where few intervals are compared
         self.exact = lower is upper
         self.crossing_is_empty = crossing_is_empty  # ends that were computed, not read: crossed, they hold nothing
 
@@ -115,7 +118,10 @@ class Ranges:
         if self.exact and not no_low.any():
             return low, low
         high = low if self.exact else array_keys(self.upper)
-        return np.where(no_low, INT64_MIN, low), np.where(no_high, INT64_MAX, high)
+        lowest, highest = INT64_MIN, INT64_MAX
+        if is_float(self.lower.type):  # NaN is above every bound and no part of a range
+            lowest, highest = (key_of(end, self.lower.type) for end in (float("-inf"), float("inf")))
+        return np.where(no_low, lowest, low), np.where(no_high, highest, high)
 
     @cached_property
     def _ranks(self) -> tuple[Keys, Keys, npt.NDArray[Any]]:
@@ -140,7 +146,10 @@ class Ranges:
         for low, high in domain.intervals:
             fits = np.ones(len(lower), np.bool_)
             if low is not None:
-                fits &= mask_of(pc.greater_equal(upper, _scalar(low, upper.type))) | no_high
+                reach = mask_of(pc.greater_equal(upper, _scalar(low, upper.type)))
+                if self.upper_open is not None:
+                    reach &= ~(mask_of(pc.equal(upper, _scalar(low, upper.type))) & at(self.upper_open, rows))
+                fits &= reach | no_high
             if high is not None:
                 fits &= mask_of(pc.less(lower, _scalar(high, lower.type))) | no_low
             found |= fits

@@ -2,11 +2,11 @@
 
 >>> level = Level("files", total=10, kept=2, whole=1, rows=100, rows_kept=20, skipped={"bounds: x = 5": 8})
 >>> print(Report("x = 5", [level], seconds=0.0021).explain())
-where     x = 5
-files     2 of 10 kept (20 %), 1 matches whole
-rows      20 of 100 (20 %)
-skipped   8 files by bounds: x = 5
-planned   in 2.1 ms
+where       x = 5
+files       2 of 10 kept (20 %), 1 matches whole
+rows        20 of 100 (20 %)
+skipped     8 files by bounds: x = 5
+planned     in 2.1 ms
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ class Report:
     unused: Sequence[tuple[str, str]] = ()
     list_calls: int = 0
     seconds: float = 0.0
+    notes: Sequence[str] = ()
 
     def level(self, kind: str) -> Level:
         """The counts of one kind of container; all zero when planning met none."""
@@ -72,6 +73,7 @@ class Report:
             "where": self.predicate,
             **{level.kind: level.to_dict() for level in self.levels},
             "unused": [{"predicate": part, "why": why} for part, why in self.unused],
+            "notes": list(self.notes),
             "list_calls": self.list_calls,
             "planning_seconds": self.seconds,
         }
@@ -82,6 +84,7 @@ class Report:
         for level in self.levels:
             lines.extend(_describe(level))
         lines += [_line("unused", f"{part}: {why}; it never skips a file") for part, why in self.unused]
+        lines += [_line("note", note) for note in self.notes]
         if self.list_calls:
             lines.append(_line("listed", f"{self.list_calls:,} List calls"))
         lines.append(_line("planned", f"in {_duration(self.seconds)}"))
@@ -89,7 +92,7 @@ class Report:
 
 
 def _line(head: str, text: str) -> str:
-    return f"{head:<10}{text}"
+    return f"{head:<12}{text}"
 
 
 def _describe(level: Level) -> list[str]:

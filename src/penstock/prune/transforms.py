@@ -35,7 +35,7 @@ from penstock.prune.domain import Domain, Interval
 from penstock.prune.keys import Key, is_comparable, key_limits, key_of, successor, value_of
 
 # Ranges of up to this many integers are bucketed value by value; an IN list has no such limit.
-MOST_BUCKETED = 200_000
+MOST_BUCKETED = 50_000
 # More distinct partition values than this are not turned into ranges: it is done one by one.
 MOST_RANGES = 50_000
 
@@ -88,7 +88,12 @@ def _project_bucket(domain: Domain, transform: str, result: pa.DataType) -> Doma
     function = transform_function(transform, domain.type)
     if keys is None or function is None:
         return Domain.all(result).with_null(domain.null)
-    buckets = {function(value_of(key, domain.type)) for key in keys}
+    count = transform_parts(transform)[1]
+    buckets: set[int] = set()
+    for key in keys:
+        buckets.add(function(value_of(key, domain.type)))
+        if len(buckets) == count:
+            break
     return Domain.points(result, buckets, domain.null)
 
 

@@ -1,0 +1,120 @@
+package io.penstock;
+
+import java.util.function.Function;
+
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.types.StructType;
+import scala.collection.immutable.Seq;
+
+/** The files of a Penstock table, found anew for each question. Two indexes of one version of one table are equal. */
+public class PenstockIndex implements FileIndex {
+  final String table;
+  final StructType partitions;
+  final Function python;
+  final PlannedFiles planned;
+  final String asked;
+
+  public PenstockIndex(String table, StructType partitions, Function python) {
+    this(table, partitions, python, null, "");
+  }
+
+  private PenstockIndex(String table, StructType partitions, Function python, PlannedFiles planned, String asked) {
+    this.table = table;
+    this.partitions = partitions;
+    this.python = python;
+    this.planned = planned;
+    this.asked = asked;
+  }
+
+  /** The same table with a plan already made for some filters, so that Spark sees the size of what is left. */
+  public PenstockIndex planned(Seq partitionFilters, Seq dataFilters) {
+    PlannedFiles files = PlannedFiles.ask(python, table, partitions, partitionFilters, dataFilters);
+    return new PenstockIndex(table, partitions, python, files, key(partitionFilters, dataFilters));
+  }
+
+  /** Spark's own Parquet scan over this index. */
+  public Object dataFrame(SparkSession session, StructType data) {
+    scala.collection.immutable.Map options = (scala.collection.immutable.Map) scala.collection.immutable.Map$.MODULE$.empty();
+    return session.baseRelationToDataFrame(
+        new HadoopFsRelation(this, partitions, data, scala.Option.empty(), new ParquetFileFormat(), options, session));
+  }
+
+  public boolean isPlanned() {
+    return planned != null;
+  }
+
+  /** The order of filters does not matter, nor which of the two lists one is in. */
+  private static String key(Seq partitionFilters, Seq dataFilters) {
+    java.util.TreeSet found = new java.util.TreeSet();
+    add(found, partitionFilters);
+    add(found, dataFilters);
+    return found.toString();
+  }
+
+  private static void add(java.util.TreeSet found, Seq filters) {
+    for (int i = 0; i < filters.size(); i++) {
+      found.add(((org.apache.spark.sql.catalyst.expressions.Expression) filters.apply(i)).canonicalized().toString());
+    }
+  }
+
+  public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+    if (planned != null && asked.equals(key(partitionFilters, dataFilters))) {
+      return planned.directories;
+    }
+    return PlannedFiles.ask(python, table, partitions, partitionFilters, dataFilters).directories;
+  }
+
+  /** Empty before planning, so that nobody writes into the table by accident; then a line for `explain`. */
+  public Seq rootPaths() {
+    java.util.ArrayList paths = new java.util.ArrayList();
+    if (planned != null) {
+      paths.add(new Path("penstock", null, "/" + planned.summary));
+    }
+    return PlannedFiles.seq(paths);
+  }
+
+  public String[] inputFiles() {
+    Seq nothing = PlannedFiles.seq(new java.util.ArrayList());
+    Seq directories = listFiles(nothing, nothing);
+    java.util.ArrayList found = new java.util.ArrayList();
+    for (int i = 0; i < directories.size(); i++) {
+      Seq files = ((org.apache.spark.sql.execution.datasources.PartitionDirectory) directories.apply(i)).files();
+      for (int k = 0; k < files.size(); k++) {
+        found.add(((org.apache.spark.sql.execution.datasources.FileStatusWithMetadata) files.apply(k)).getPath().toString());
+      }
+    }
+    return (String[]) found.toArray(new String[0]);
+  }
+
+  public void refresh() {
+  }
+
+  public long sizeInBytes() {
+    return planned == null ? Long.MAX_VALUE : planned.bytes;
+  }
+
+  public StructType partitionSchema() {
+    return partitions;
+  }
+
+  public scala.Option metadataOpsTimeNs() {
+    return scala.Option.empty();
+  }
+
+  public String toString() {
+    return "Penstock(" + table + (planned == null ? "" : ", " + planned.summary) + ")";
+  }
+
+  public boolean equals(Object other) {
+    return other instanceof PenstockIndex && ((PenstockIndex) other).table.equals(table)
+        && ((PenstockIndex) other).asked.equals(asked);
+  }
+
+  public int hashCode() {
+    return table.hashCode() * 31 + asked.hashCode();
+  }
+}

@@ -1,0 +1,238 @@
+package io.penstock;
+
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.BasePredicate;
+import org.apache.spark.sql.catalyst.expressions.BoundReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.Predicate$;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.types.BinaryType;
+import org.apache.spark.sql.types.BooleanType;
+import org.apache.spark.sql.types.ByteType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DateType;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.DoubleType;
+import org.apache.spark.sql.types.FloatType;
+import org.apache.spark.sql.types.IntegerType;
+import org.apache.spark.sql.types.ShortType;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
+import scala.collection.immutable.Seq;
+
+/**
+ * The answer of Python to one question: which files to read, by partition. It is Python that prunes; here, the partition
+ * filters are applied to each partition's values once more, because Spark does not evaluate them again and a partition
+ * too many would be wrong rows.
+ */
+public class PlannedFiles {
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  public final Seq directories;
+  public final long bytes;
+  public final String summary;
+
+  private PlannedFiles(Seq directories, long bytes, String summary) {
+    this.directories = directories;
+    this.bytes = bytes;
+    this.summary = summary;
+  }
+
+  /** Ask Python and build what Spark wants. */
+  public static PlannedFiles ask(Function python, String table, StructType partitions, Seq partitionFilters, Seq dataFilters) {
+    try {
+      String request = "{\"table\":" + JSON.writeValueAsString(table)
+          + ",\"partition\":" + Filters.toJson(partitionFilters)
+          + ",\"data\":" + Filters.toJson(dataFilters) + "}";
+      JsonNode answer = JSON.readTree(Callbacks.call(python, request));
+      if (answer.has("error")) {
+        throw new IllegalArgumentException(at(answer, "error").asText());
+      }
+      return build(answer, partitions, partitionFilters);
+    } catch (java.io.IOException error) {
+      throw new IllegalStateException("Penstock's plan cannot be read", error);
+    }
+  }
+
+  private static PlannedFiles build(JsonNode answer, StructType partitions, Seq filters) {
+    BasePredicate predicate = bound(filters, partitions);
+    StructField[] fields = partitions.fields();
+    ArrayList found = new ArrayList();
+    long bytes = 0;
+    JsonNode groups = at(answer, "partitions");
+    for (int i = 0; i < groups.size(); i++) {
+      JsonNode group = at(groups, i);
+      Object[] values = new Object[fields.length];
+      for (int k = 0; k < fields.length; k++) {
+        values[k] = value(at(at(group, "values"), k), fields[k].dataType());
+      }
+      InternalRow row = new GenericInternalRow(values);
+      if (predicate == null || predicate.eval(row)) {
+        JsonNode files = at(group, "files");
+        ArrayList statuses = new ArrayList();
+        for (int k = 0; k < files.size(); k++) {
+          statuses.add(status(at(files, k)));
+          bytes += at(at(files, k), 1).asLong();
+        }
+        found.add(new PartitionDirectory(row, seq(statuses)));
+      }
+    }
+    return new PlannedFiles(seq(found), bytes, at(answer, "summary").asText());
+  }
+
+  /* Janino sees only the inherited `get`, which returns a more general type. */
+  private static JsonNode at(JsonNode node, String name) {
+    return (JsonNode) node.get(name);
+  }
+
+  private static JsonNode at(JsonNode node, int i) {
+    return (JsonNode) node.get(i);
+  }
+
+  private static FileStatusWithMetadata status(JsonNode file) {
+    FileStatus status = new FileStatus(
+        at(file, 1).asLong(), false, 1, 134217728L, at(file, 2).asLong(), new Path(at(file, 0).asText()));
+    return new FileStatusWithMetadata(status, (scala.collection.immutable.Map) scala.collection.immutable.Map$.MODULE$.empty());
+  }
+
+  /** A partition value in Catalyst's internal form. */
+  private static Object value(JsonNode node, DataType type) {
+    if (node.isNull()) {
+      return null;
+    }
+    if (type instanceof StringType) {
+      return UTF8String.fromString(node.asText());
+    }
+    if (type instanceof BooleanType) {
+      return Boolean.valueOf(node.asBoolean());
+    }
+    if (type instanceof ByteType) {
+      return Byte.valueOf((byte) node.asInt());
+    }
+    if (type instanceof ShortType) {
+      return Short.valueOf((short) node.asInt());
+    }
+    if (type instanceof IntegerType || type instanceof DateType) {
+      return Integer.valueOf(node.asInt());
+    }
+    if (type instanceof FloatType) {
+      return Float.valueOf(node.asText());
+    }
+    if (type instanceof DoubleType) {
+      return Double.valueOf(node.asText());
+    }
+    if (type instanceof BinaryType) {
+      return Base64.getDecoder().decode(node.asText());
+    }
+    if (type instanceof DecimalType) {
+      DecimalType decimal = (DecimalType) type;
+      return Decimal.apply(new java.math.BigDecimal(node.asText()), decimal.precision(), decimal.scale());
+    }
+    return Long.valueOf(node.asLong()); // bigint and both timestamps
+  }
+
+  private static BasePredicate bound(Seq filters, StructType partitions) {
+    Expression all = null;
+    for (int i = 0; i < filters.size(); i++) {
+      Expression filter = (Expression) ((Expression) filters.apply(i)).transform(new Bind(partitions));
+      all = all == null ? filter : new And(all, filter);
+    }
+    return all == null ? null : Predicate$.MODULE$.createInterpreted(all);
+  }
+
+  public static Seq seq(ArrayList list) {
+    return ((scala.collection.Iterable) scala.jdk.javaapi.CollectionConverters.asScala((java.util.List) list)).toSeq();
+  }
+
+  /** Columns to positions in the partition's row. */
+  public static class Bind extends scala.runtime.AbstractPartialFunction {
+    private final StructType partitions;
+
+    public Bind(StructType partitions) {
+      this.partitions = partitions;
+    }
+
+    public boolean isDefinedAt(Object node) {
+      return node instanceof AttributeReference;
+    }
+
+    public Object applyOrElse(Object node, scala.Function1 otherwise) {
+      if (!(node instanceof AttributeReference)) {
+        return otherwise.apply(node);
+      }
+      AttributeReference column = (AttributeReference) node;
+      String[] names = partitions.fieldNames();
+      for (int i = 0; i < names.length; i++) {
+        if (names[i].equalsIgnoreCase(column.name())) {
+          return new BoundReference(i, column.dataType(), true);
+        }
+      }
+      throw new IllegalArgumentException("no partition column " + column.name());
+    }
+  }
+
+  /**
+   * Calls into Python on threads of their own. A thread of Spark that calls Python opens a connection that lives as long
+   * as the thread is known, and Spark makes threads for every shuffled query.
+   */
+  public static class Callbacks {
+    private static final ThreadPoolExecutor POOL = new ThreadPoolExecutor(
+        0, Integer.MAX_VALUE, Long.MAX_VALUE, TimeUnit.NANOSECONDS, new SynchronousQueue(), new Threads());
+
+    static String call(Function python, String request) {
+      try {
+        return (String) POOL.submit(new Call(python, request)).get();
+      } catch (ExecutionException error) {
+        throw new IllegalStateException("Penstock could not be asked: " + error.getCause().getMessage(), error.getCause());
+      } catch (InterruptedException error) {
+        Thread.currentThread().interrupt();
+        throw new IllegalStateException("interrupted while planning", error);
+      }
+    }
+  }
+
+  /** Threads that do not keep the JVM alive. */
+  public static class Threads implements ThreadFactory {
+    public Thread newThread(Runnable work) {
+      Thread thread = new Thread(work, "penstock-callback");
+      thread.setDaemon(true);
+      return thread;
+    }
+  }
+
+  /** One question. */
+  public static class Call implements Callable {
+    private final Function python;
+    private final String request;
+
+    Call(Function python, String request) {
+      this.python = python;
+      this.request = request;
+    }
+
+    public Object call() {
+      return python.apply(request);
+    }
+  }
+}

@@ -1,0 +1,106 @@
+"""Sessions: one made for Penstock, or an existing one attached.
+
+Attaching starts py4j's callback server, injects the planning rule once for each session's extensions, and teaches
+PySpark to raise Penstock's own error where planning failed, instead of a wall of Java.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import threading
+from typing import Any
+
+from penstock.errors import PenstockError
+from penstock.spark.compile import new
+
+_MARK = "[PENSTOCK-"
+_errors: dict[str, PenstockError] = {}
+_numbers = itertools.count(1)
+_lock = threading.Lock()
+_MOST_ERRORS = 1_000
+
+
+def session(name: str = "penstock", master: str | None = None, **config: str) -> Any:
+    """A local Spark session, attached, quiet, with this Python for its workers."""
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(name).config("spark.ui.enabled", "false")
+    if master is not None or "spark.master" not in config:
+        builder = builder.master(master or "local[*]")
+    for key, value in config.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return attach(spark)
+
+
+def attach(spark: Any) -> Any:
+    """Attach an existing classic session; doing it again does nothing."""
+    gateway = gateway_of(spark)
+    _start_callbacks(gateway)
+    _raise_own_errors()
+    with _lock:
+        extensions = spark._jsparkSession.extensions()
+        marker = gateway.jvm.java.lang.System.identityHashCode(extensions)
+        if spark.conf.get("spark.penstock.attached", "") != str(marker):
+            extensions.injectPreCBORule(new(gateway, "PlanEarly$Builder"))
+            spark.conf.set("spark.penstock.attached", str(marker))
+    return spark
+
+
+def is_connect(spark: Any) -> bool:
+    """Whether this is a Spark Connect session, which has no JVM here to plan in."""
+    return getattr(spark, "_jsparkSession", None) is None
+
+
+def gateway_of(spark: Any) -> Any:
+    """py4j's gateway of a classic session; an error that says what to do for Spark Connect."""
+    if is_connect(spark):
+        hint = "give the filter explicitly: table.dataframe(spark, where=…)"
+        raise PenstockError("this is a Spark Connect session, which has no JVM to plan in", hint=hint)
+    return spark._sc._gateway
+
+
+def _start_callbacks(gateway: Any) -> None:
+    from pyspark.java_gateway import ensure_callback_server_started
+
+    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+
+
+def remember_error(error: PenstockError) -> str:
+    """A message that carries the error through the JVM: what it says, and a mark by which it is found again."""
+    with _lock:
+        number = f"{_MARK}{next(_numbers)}]"
+        _errors[number] = error
+        while len(_errors) > _MOST_ERRORS:
+            _errors.pop(next(iter(_errors)))
+    return f"{error} {number}"
+
+
+def _raise_own_errors() -> None:
+    from pyspark.errors.exceptions import captured
+
+    convert = captured.convert_exception
+    if getattr(convert, "knows_penstock", False):
+        return
+
+    def convert_exception(java_error: Any) -> Any:
+        return _own_error(java_error) or convert(java_error)
+
+    convert_exception.knows_penstock = True  # type: ignore[attr-defined]
+    captured.convert_exception = convert_exception  # type: ignore[assignment]
+
+
+def _own_error(java_error: Any) -> PenstockError | None:
+    cause = java_error
+    for _ in range(20):
+        text = str(cause.getMessage()) if cause is not None and cause.getMessage() is not None else ""
+        if _MARK in text:
+            return _errors.get(text[text.rindex(_MARK) :].split("]")[0] + "]")
+        cause = cause.getCause() if cause is not None else None
+        if cause is None:
+            return None
+    return None

@@ -1,0 +1,1 @@
+"""Hive-style directories: `root/key=value/key=value/file.parquet`."""

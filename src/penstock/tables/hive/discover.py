@@ -1,0 +1,200 @@
+"""The walk: level by level, descending only into directories that the predicate, with the keys known so far, admits.
+
+All directories of one level are judged together, as columns, by the same core that judges files. Paths are kept as they
+were found and never rebuilt from values: `month=01` stays `month=01`. A directory whose text does not fit its declared
+type has no known value: pruning keeps it, reading it is an error.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from penstock.errors import LayoutError, LimitError, PenstockWarning
+from penstock.predicate.cast import cast
+from penstock.predicate.tree import Column
+from penstock.predicate.types import TIMESTAMP, type_name
+from penstock.predicate.vector import Mask
+from penstock.prune.containers import Containers
+from penstock.prune.facts import Exact, Fact
+from penstock.prune.judge import Judgement, Pruner
+from penstock.prune.plan import Plan, count, make_plan
+from penstock.tables.hive.listing import Lister
+from penstock.tables.hive.names import is_data_file, is_hidden, parse_name
+from penstock.tables.storage import Entry
+
+Positions = npt.NDArray[np.int64]
+METADATA = pa.struct(
+    {"file_path": pa.string(), "file_name": pa.string(), "file_size": pa.int64(), "file_modification_time": TIMESTAMP}
+)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How far a plan may go before it warns or stops."""
+
+    warn_partitions: int = 5_000
+    max_partitions: int = 50_000
+
+
+@dataclass
+class Branch:
+    """The directories of one level that are still in question: their paths, and the text of each key so far."""
+
+    paths: list[str]
+    texts: list[list[str | None]] = field(default_factory=list)
+
+    def take(self, positions: Positions) -> Branch:
+        """Some of them."""
+        return Branch([self.paths[i] for i in positions], [[column[i] for i in positions] for column in self.texts])
+
+
+class Walk:
+    """One plan's walk over the directories of a table."""
+
+    def __init__(self, columns: Sequence[pa.Field], pruner: Pruner, lister: Lister, limits: Limits, zone: str) -> None:
+        self.columns, self.pruner, self.lister, self.limits, self.zone = columns, pruner, lister, limits, zone
+        self.notes: dict[str, int] = {}
+        self.levels: list[Judgement] = []
+
+    def plan(self) -> Plan:
+        """List what is needed and judge what was found."""
+        start = time.perf_counter()
+        branch = Branch([self.lister.storage.path])
+        for depth in range(len(self.columns)):
+            branch = self._descend(branch, depth)
+        self._check_partitions(len(branch.paths))
+        files = self.pruner.judge(self._files(branch))
+        if self.notes:
+            warnings.warn("; ".join(self._said()), PenstockWarning, stacklevel=4)
+        outer = [count(self.levels, "directories")]
+        return make_plan(
+            self.pruner,
+            [files],
+            time.perf_counter() - start,
+            outer=outer,
+            list_calls=self.lister.calls,
+            notes=self._said(),
+        )
+
+    def _descend(self, parents: Branch, depth: int) -> Branch:
+        column = self.columns[depth]
+        paths, owners, texts = [], [], []
+        for owner, entries in enumerate(self.lister.list_all(parents.paths)):
+            for entry in entries:
+                text = self._partition_text(entry, parents.paths[owner], column)
+                if text is not None:
+                    paths.append(f"{parents.paths[owner]}/{entry.name}")
+                    owners.append(owner)
+                    texts.append(text[0])
+        branch = parents.take(np.array(owners, np.int64))
+        branch = Branch(paths, [*branch.texts, texts])
+        judgement = self.pruner.judge(Containers(len(paths), self._facts(branch), names=pa.array(paths, pa.string())))
+        self.levels.append(judgement)
+        return branch.take(judgement.kept)
+
+    def _partition_text(self, entry: Entry, where: str, column: pa.Field) -> tuple[str | None] | None:
+        """The text of a partition directory in a tuple, or None for what is no partition."""
+        if is_hidden(entry.name):
+            return None
+        if not entry.is_directory:
+            self._note(f"files beside the directories of {column.name}")
+            return None
+        found = parse_name(entry.name, self.lister.storage.url_of(where))
+        if found is None:
+            self._note(f"directories that are no partition of {column.name}")
+            return None
+        if found[0].lower() != column.name.lower():
+            place = self.lister.storage.url_of(f"{where}/{entry.name}")
+            hint = "declare the partition columns in the order of the directories, or move the directory away"
+            raise LayoutError(f"{place} is a partition of {found[0]!r}, expected {column.name!r}", hint=hint)
+        if found[1] is None and not column.nullable:
+            place = self.lister.storage.url_of(f"{where}/{entry.name}")
+            raise LayoutError(f"{place} stands for NULL, but {column.name} is declared NOT NULL")
+        return (found[1],)
+
+    def _note(self, what: str) -> None:
+        self.notes[what] = self.notes.get(what, 0) + 1
+
+    def _said(self) -> list[str]:
+        root = self.lister.storage.url
+        return [f"{number:,} {what} in {root} are not read" for what, number in self.notes.items()]
+
+    def _facts(self, branch: Branch) -> list[Fact]:
+        return [self._fact(column, texts) for column, texts in zip(self.columns, branch.texts, strict=False)]
+
+    def _fact(self, column: pa.Field, texts: list[str | None]) -> Exact:
+        values, failed = typed(texts, column.type, self.zone)
+        known = None if failed is None else ~failed
+        return Exact(Column((column.name,), column.type), values, known, name=column.name)
+
+    def _check_partitions(self, number: int) -> None:
+        if number > self.limits.max_partitions:
+            hint = "filter on a partition column, or raise max_partitions"
+            raise LimitError(f"{self.lister.storage.url}: {number:,} partitions match", hint=hint)
+        if number > self.limits.warn_partitions:
+            text = f"{self.lister.storage.url}: {number:,} partitions match; filter on a partition column"
+            warnings.warn(text, PenstockWarning, stacklevel=5)
+
+    def _files(self, branch: Branch) -> Containers:
+        paths, owners, sizes, times = [], [], [], []
+        for owner, entries in enumerate(self.lister.list_all(branch.paths)):
+            for entry in entries:
+                if is_hidden(entry.name):
+                    continue
+                if entry.is_directory or not is_data_file(entry.name):
+                    self._note(
+                        "directories below the partitions" if entry.is_directory else "files that are no .parquet"
+                    )
+                    continue
+                paths.append(f"{branch.paths[owner]}/{entry.name}")
+                owners.append(owner)
+                sizes.append(entry.size)
+                times.append(entry.modified_ns // 1_000_000 * 1_000)
+        names = [self.lister.storage.url_of(path) for path in paths]
+        facts = [*self._facts(branch.take(np.array(owners, np.int64))), *_metadata_facts(names, sizes, times)]
+        return Containers(len(paths), facts, pa.array(names, pa.string()), None, pa.array(sizes, pa.int64()))
+
+
+def typed(texts: list[str | None], to: pa.DataType, zone: str) -> tuple[pa.Array, Mask | None]:
+    """Directory texts as values, and which of them cannot be read as the type."""
+    array = pa.array(texts, pa.string())
+    if to == pa.string():
+        return array.dictionary_encode(), None
+    vector = cast(array, to, zone)
+    return vector.values, vector.failed
+
+
+def _metadata_facts(names: list[str], sizes: list[int], times: list[int]) -> list[Fact]:
+    """What Spark calls `_metadata`, as far as a listing tells it."""
+    values: dict[str, pa.Array] = {
+        "file_path": pa.array([quote(name, safe="/:=@!$&'()*+,;~-._") for name in names], pa.string()),
+        "file_name": pa.array([quote(name.rsplit("/", 1)[-1]) for name in names], pa.string()),
+        "file_size": pa.array(sizes, pa.int64()),
+        "file_modification_time": pa.array(times, pa.int64()).view(TIMESTAMP),
+    }
+    return [Exact(Column(("_metadata", name), v.type), v, label="file") for name, v in values.items()]
+
+
+def unreadable(plan: Plan, columns: Sequence[pa.Field]) -> LayoutError | None:
+    """The error for the first kept file whose directory cannot be read as declared; None when all can."""
+    for judgement in plan.judgements:
+        facts: dict[str | None, Any] = {f.name: f for f in judgement.containers.facts if isinstance(f, Exact)}
+        for column in columns:
+            known = facts[column.name].known
+            bad = [] if known is None else [i for i in judgement.kept if not known[i]]
+            if bad:
+                path = str(judgement.containers.names[int(bad[0])])  # type: ignore[index]
+                hint = "declare it as string, or fix the directory"
+                return LayoutError(
+                    f"partition column {column.name!r} in {path}: not a {type_name(column.type)}", hint=hint
+                )
+    return None

@@ -1,0 +1,67 @@
+"""Directory names: which of them are partitions, and what value each stands for.
+
+| name | meaning |
+|---|---|
+| `dt=2026-05-17` | column `dt`, text `2026-05-17` |
+| `year=` | the empty text |
+| `region=US%2FCA` | `US/CA`; decoded once, so `%252F` is `%2F` |
+| `a=b=c` | column `a`, text `b=c` |
+| `app=__HIVE_DEFAULT_PARTITION__` | NULL |
+| `=v`, `plain` | no partition |
+| `_tmp`, `.hidden` | hidden |
+
+>>> parse_name("region=US%2FCA", "/t")
+('region', 'US/CA')
+"""
+
+from __future__ import annotations
+
+import re
+
+from penstock.errors import LayoutError
+
+DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+_ESCAPE = re.compile(r"%([0-9a-fA-F]{2})")
+_BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def is_hidden(name: str) -> bool:
+    """Whether readers of Hive layouts pass over the name; a partition column may start with an underscore."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def is_data_file(name: str) -> bool:
+    """Whether a file is read: `.parquet` in any case."""
+    return name.lower().endswith(".parquet")
+
+
+def parse_name(name: str, where: str) -> tuple[str, str | None] | None:
+    """Column and text of a partition directory; None when it is none; an error when it cannot be read."""
+    key, equals, raw = name.partition("=")
+    if not equals or not key:
+        return None
+    return _decode(key, name, where), None if raw == DEFAULT_PARTITION else _decode(raw, name, where)
+
+
+def _decode(raw: str, name: str, where: str) -> str:
+    if "%" not in raw:
+        text = raw
+    elif _BAD_ESCAPE.search(raw):
+        raise LayoutError(
+            f"partition directory {name!r} in {where}: a % that is no escape", hint="rename it (%25 is a %)"
+        )
+    else:
+        octets = _ESCAPE.sub(lambda found: chr(int(found.group(1), 16)), _latin(raw)).encode("latin-1")
+        try:
+            text = octets.decode()
+        except UnicodeDecodeError:
+            raise LayoutError(f"partition directory {name!r} in {where} is not UTF-8", hint="rename it") from None
+    if text in (".", "..") or _CONTROL.search(text):
+        raise LayoutError(f"partition directory {name!r} in {where} holds {text!r}", hint="rename it")
+    return text
+
+
+def _latin(raw: str) -> str:
+    """UTF-8 octets as characters, so that escaped and plain octets can be mixed."""
+    return raw.encode().decode("latin-1")

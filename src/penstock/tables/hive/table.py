@@ -1,0 +1,151 @@
+"""`penstock.hive(root, …)`: a directory tree as a table.
+
+Opening reads at most one footer: the schema of the files, unless it is given. A plan lists only the branches that can
+match. The value in the path wins over a column of the same name in a file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.errors import LayoutError
+from penstock.predicate.bind import Context, bind_text
+from penstock.predicate.evaluate import filter_table
+from penstock.predicate.schema import as_schema
+from penstock.predicate.tree import TRUE, And, Expr
+from penstock.prune.facts import Exact
+from penstock.prune.judge import Pruner
+from penstock.prune.plan import FileTask, Plan
+from penstock.tables import bridge
+from penstock.tables.hive.declare import PartitionBy, partition_columns
+from penstock.tables.hive.discover import METADATA, Limits, Walk, unreadable
+from penstock.tables.hive.files import first_file, read_file, read_schema
+from penstock.tables.hive.listing import Lister, ListingCache
+from penstock.tables.storage import Properties, Storage, open_storage
+
+
+@dataclass(frozen=True)
+class HiveTable:
+    """A declared layout; it holds no listing, unless a cache was asked for."""
+
+    storage: Storage
+    columns: tuple[pa.Field, ...]
+    file_schema: pa.Schema
+    context: Context
+    limits: Limits
+    lists_at_once: int
+    max_lists: int
+    cache: ListingCache | None = field(default=None, repr=False)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns of the files, then the partition columns, as Spark orders them."""
+        return pa.schema([*self.file_schema, *self.columns])
+
+    @cached_property
+    def known_schema(self) -> pa.Schema:
+        """What predicates may name: the columns, and what Spark calls `_metadata`."""
+        return self.schema.append(pa.field("_metadata", METADATA))
+
+    @property
+    def key(self) -> str:
+        """What makes two tables the same to Spark: place, account and declaration."""
+        columns = ", ".join(f"{column.name} {column.type}" for column in self.columns)
+        return f"hive {self.storage.identity} {self.storage.path} ({columns}) {self.file_schema}"
+
+    def plan(self, where: str | None = None, *, path: str | None = None) -> Plan:
+        """Which files hold rows that may match; `path` is a LIKE pattern that the file's URL must match."""
+        return self.plan_predicate(self._bound(where, path))
+
+    def plan_predicate(self, predicate: Expr) -> Plan:
+        """The same for a bound predicate."""
+        lister = Lister(self.storage, self.lists_at_once, self.max_lists, self.cache)
+        pruner = Pruner(predicate, self.context.timezone)
+        return Walk(self.columns, pruner, lister, self.limits, self.context.timezone).plan()
+
+    def arrow(
+        self, where: str | None = None, columns: Sequence[str] | None = None, *, path: str | None = None
+    ) -> pa.Table:
+        """The matching rows, read from the planned files only, each filtered by its own residual."""
+        plan = self.plan(where, path=path)
+        self.check_readable(plan)
+        parts = [self._read(task) for task in plan.files]
+        found = pa.concat_tables(parts) if parts else self.schema.empty_table()
+        return found if columns is None else found.select(list(columns))
+
+    def dataframe(self, spark: Any, where: str | None = None) -> Any:
+        """A lazy DataFrame over Spark's own reader; filters put on it later prune too."""
+        return bridge.dataframe(self, spark, where)
+
+    @property
+    def root_url(self) -> str:
+        """The root as Spark takes it."""
+        return self.storage.url_of(self.storage.path)
+
+    def partitions(self, where: str | None = None) -> pa.Table:
+        """The partitions with the number and size of their files."""
+        plan = self.plan(where)
+        self.check_readable(plan)
+        (judgement,) = plan.judgements
+        facts = {f.name: f for f in judgement.containers.facts if isinstance(f, Exact)}
+        kept = pa.array(judgement.kept)
+        keys = {c.name: facts[c.name].single_values(judgement.kept)[0] for c in self.columns}
+        assert judgement.containers.sizes is not None
+        table = pa.table({**keys, "bytes": judgement.containers.sizes.take(kept)})
+        grouped = table.group_by([c.name for c in self.columns], use_threads=False)
+        counted = grouped.aggregate([("bytes", "count"), ("bytes", "sum")])
+        names = {"bytes_count": "files", "bytes_sum": "bytes"}
+        return counted.rename_columns([names.get(name, name) for name in counted.column_names])
+
+    def check_readable(self, plan: Plan) -> None:
+        """Raise for a kept directory that cannot be read as declared: it is never silently left out."""
+        error = unreadable(plan, self.columns)
+        if error is not None:
+            raise error
+
+    def _bound(self, where: str | None, path: str | None) -> Expr:
+        parts = [bind_text(where, self.known_schema, self.context)] if where is not None else []
+        if path is not None:
+            text = path.replace("\\", "\\\\").replace("'", "\\'")
+            parts.append(bind_text(f"_metadata.file_path LIKE '{text}'", self.known_schema, self.context))
+        return TRUE if not parts else (parts[0] if len(parts) == 1 else And(tuple(parts)))
+
+    def _read(self, task: FileTask) -> pa.Table:
+        values = {name: task.partition[name].value for name in (c.name for c in self.columns)}
+        table = read_file(self.storage, task.path, self.file_schema)
+        for column in self.columns:
+            table = table.append_column(column, pa.repeat(pa.scalar(values[column.name], column.type), table.num_rows))
+        return filter_table(task.residual, table, self.context.timezone)
+
+
+def hive(
+    root: str | os.PathLike[str],
+    partition_by: PartitionBy = "auto",
+    schema: Any = None,
+    *,
+    storage: Properties | str | None = None,
+    timezone: str = "UTC",
+    lists_at_once: int = 16,
+    warn_partitions: int = 5_000,
+    max_partitions: int = 50_000,
+    max_lists: int = 10_000,
+    cache_seconds: float = 0,
+    cache_entries: int = 10_000,
+) -> HiveTable:
+    """Open a Hive-style directory tree; see the module for what is read when."""
+    place = open_storage(root, storage)
+    columns = partition_columns(partition_by, place)
+    files = as_schema(schema) if schema is not None else read_schema(place, first_file(place, columns))
+    names = {column.name.lower() for column in columns}
+    own = pa.schema([f for f in files if f.name.lower() not in names])
+    if not len(own) and schema is not None and not len(files):
+        raise LayoutError("the schema has no columns")
+    cache = ListingCache(cache_seconds, cache_entries) if cache_seconds > 0 else None
+    limits = Limits(warn_partitions, max_partitions)
+    return HiveTable(place, columns, own, Context(timezone), limits, lists_at_once, max_lists, cache)

@@ -1,0 +1,164 @@
+"""Where files lie: a URL or path to a file system and a path in it, configured as PyIceberg is.
+
+Local paths, `file://`, `s3://` and `s3a://` go through the same interface and give the same answers. The
+configuration of storage is PyIceberg's, in one place for the user: properties such as `s3.endpoint` given here, or
+those of a catalog in `.pyiceberg.yaml` or `PYICEBERG_…` variables, by its name.
+
+Nothing that this module prints holds a credential: `identity` names an account by a digest of its key id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from penstock.errors import StorageError
+
+Properties = Mapping[str, str]
+_S3 = ("s3", "s3a", "s3n")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing in a directory, by its name as it was found."""
+
+    name: str
+    is_directory: bool
+    size: int
+    modified_ns: int
+
+
+@dataclass(frozen=True)
+class Storage:
+    """A directory and everything below it."""
+
+    scheme: str
+    bucket: str
+    path: str
+    properties: Properties = field(repr=False)
+
+    @property
+    def url(self) -> str:
+        """The directory as the user may write it."""
+        return f"{self.scheme}://{self.path}" if self.scheme != "file" else self.path
+
+    def url_of(self, path: str) -> str:
+        """The URL of a path in this file system, in the form Spark takes."""
+        return f"{self.scheme}://{path}" if self.scheme != "file" else f"file://{path}"
+
+    @cached_property
+    def identity(self) -> str:
+        """What tells two file systems apart: endpoint, bucket and account, never a secret."""
+        key = self.properties.get("s3.access-key-id", "")
+        account = hashlib.sha256(key.encode()).hexdigest()[:16] if key else "default"
+        return f"{self.scheme}|{self.properties.get('s3.endpoint', '')}|{self.bucket}|{account}"
+
+    @cached_property
+    def filesystem(self) -> Any:
+        """pyarrow's file system for it."""
+        if self.scheme == "file":
+            from pyarrow.fs import LocalFileSystem
+
+            return LocalFileSystem()
+        from pyiceberg.io.pyarrow import PyArrowFileIO
+
+        return PyArrowFileIO(dict(self.properties)).fs_by_scheme("s3", self.bucket)
+
+    def entries(self, path: str) -> list[Entry]:
+        """The entries of one directory, in the order of their names: one List call."""
+        return sorted(self._local(path) if self.scheme == "file" else self._remote(path), key=lambda e: e.name)
+
+    def open(self, path: str) -> Any:
+        """A file for reading."""
+        try:
+            return self.filesystem.open_input_file(path)
+        except FileNotFoundError:
+            raise StorageError(f"{self.url_of(path)} has disappeared", hint="plan again") from None
+        except OSError as error:
+            raise self._trouble(path, error) from None
+
+    def _local(self, path: str) -> list[Entry]:
+        try:
+            with os.scandir(path) as found:
+                return [_local_entry(entry) for entry in found]
+        except FileNotFoundError:
+            raise StorageError(f"{path} does not exist", hint="check the path") from None
+        except NotADirectoryError:
+            raise StorageError(f"{path} is not a directory", hint="give the root of the table") from None
+        except OSError as error:
+            raise self._trouble(path, error) from None
+
+    def _remote(self, path: str) -> list[Entry]:
+        from pyarrow.fs import FileSelector, FileType
+
+        try:
+            found = self.filesystem.get_file_info(FileSelector(path, recursive=False))
+        except FileNotFoundError:
+            raise StorageError(f"{self.url_of(path)} does not exist", hint="check the bucket and the path") from None
+        except OSError as error:
+            raise self._trouble(path, error) from None
+        return [
+            Entry(info.base_name, info.type == FileType.Directory, info.size or 0, info.mtime_ns or 0) for info in found
+        ]
+
+    def _trouble(self, path: str, error: OSError) -> StorageError:
+        """What the storage said, in one line, without a credential in it."""
+        said = " ".join(str(error).split())
+        for name, value in self.properties.items():
+            if value and ("secret" in name or "token" in name or "key" in name):
+                said = said.replace(value, "***")
+        hint = "check s3.endpoint, s3.region and the credentials" if self.scheme != "file" else "check permissions"
+        return StorageError(f"cannot read {self.url_of(path)}: {said[:300]}", hint=hint)
+
+
+def _local_entry(entry: os.DirEntry[str]) -> Entry:
+    stat = entry.stat()
+    return Entry(entry.name, entry.is_dir(), stat.st_size, stat.st_mtime_ns)
+
+
+def open_storage(location: str | os.PathLike[str], storage: Properties | str | None = None) -> Storage:
+    """The storage of a path or URL.
+
+    >>> open_storage("/data/events/").path
+    '/data/events'
+    >>> open_storage("s3a://lake/events").bucket
+    'lake'
+    """
+    text = os.fspath(location).strip()
+    parts = urlsplit(text)
+    properties = _properties(storage)
+    if parts.scheme in _S3:
+        path = (parts.netloc + text.split("://", 1)[1][len(parts.netloc) :]).rstrip("/")
+        return Storage(parts.scheme, parts.netloc, path, properties)
+    if parts.scheme == "file":
+        return Storage("file", "", _absolute(unquote(parts.path)), properties)
+    if "://" in text:
+        hint = "local paths, file://, s3:// and s3a:// are supported"
+        raise StorageError(f"unknown kind of storage in {parts.scheme}://…", hint=hint)
+    return Storage("file", "", _absolute(text), properties)
+
+
+def _absolute(path: str) -> str:
+    if not path:
+        raise StorageError("the path is empty", hint="give the root of the table")
+    found = os.path.abspath(os.path.expanduser(path))
+    return found.rstrip("/") or "/"
+
+
+def _properties(storage: Properties | str | None) -> Properties:
+    """Properties as given; by a catalog's name, or those of PyIceberg's default catalog."""
+    if isinstance(storage, Mapping):
+        return dict(storage)
+    from pyiceberg.utils.config import Config
+
+    config = Config()
+    found = config.get_catalog_config(storage or config.get_default_catalog_name())
+    if found is None and storage is not None:
+        hint = "name a catalog of .pyiceberg.yaml, or give properties such as {'s3.endpoint': …}"
+        raise StorageError(f"no catalog {storage!r} is configured", hint=hint)
+    return {str(name): str(value) for name, value in (found or {}).items()}
