@@ -20,7 +20,7 @@ BENCHMARKS := $(filter-out _%,$(patsubst benchmarks/%.py,%,$(wildcard benchmarks
 
 .PHONY: help
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: demo
 demo: $(STAMP)  ## see it work on generated data
@@ -33,6 +33,10 @@ test: java $(STAMP)  ## all tests but the slow ones (needs Java)
 .PHONY: test-slow
 test-slow: $(STAMP)  ## the differential tests with 20,000 random examples each
 	@HYPOTHESIS_PROFILE=slow $(RUN) -m pytest tests/differential --timeout 14400 $(ARGS)
+
+.PHONY: test-matrix
+test-matrix: java $(STAMP)  ## the Spark tests of Hive tables on PySpark 4.0, 4.1, 4.2 and 4.3
+	@$(RUN) tools/test_matrix.py $(if $(ARGS),-- $(ARGS))
 
 .PHONY: lint
 lint: $(STAMP)  ## ruff, mypy, and which package imports which
@@ -56,7 +60,7 @@ bench: $(STAMP)  ## every benchmark, or one: make bench ONLY=name
 
 .PHONY: clean
 clean:  ## remove .venv and everything else that make creates
-	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) .matrix build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find src tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The candidates are run, not only looked up: a pyenv shim exists also for versions that are switched off, and Debian's

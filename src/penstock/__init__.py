@@ -15,16 +15,18 @@ if TYPE_CHECKING:
     from penstock.errors import PenstockError, PenstockWarning
     from penstock.spark.session import attach, session
     from penstock.tables.hive.table import hive
+    from penstock.tables.lake import connect
 
 __version__ = "0.1.0"
 
-__all__ = ["PenstockError", "PenstockWarning", "__version__", "attach", "hive", "session"]
+__all__ = ["PenstockError", "PenstockWarning", "__version__", "attach", "connect", "hive", "session"]
 
 # Public name -> the module that has it. A new name goes here, into __all__ and under TYPE_CHECKING.
 _HOMES = {
     "PenstockError": "penstock.errors",
     "PenstockWarning": "penstock.errors",
     "attach": "penstock.spark.session",
+    "connect": "penstock.tables.lake",
     "hive": "penstock.tables.hive.table",
     "session": "penstock.spark.session",
 }

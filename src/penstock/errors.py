@@ -84,6 +84,10 @@ class LayoutError(PenstockError, ValueError):
     """A directory layout that is not what was declared, or that cannot be read."""
 
 
+class LakeError(PenstockError, LookupError):
+    """A table, a name or a warehouse that is not there."""
+
+
 class LimitError(PenstockError, RuntimeError):
     """More work than a limit allows; the message says which option or which predicate helps."""
 

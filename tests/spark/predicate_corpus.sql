@@ -700,6 +700,7 @@ CASE WHEN NULL THEN b ELSE c END
 iff(b, c, b)
 
 --- arithmetic
+[open] 3 * p * l = 0.0000000001
 [open] i = -(-2147483648)
 [open] i = - -2147483648
 i < -(-(-5))

@@ -10,6 +10,7 @@ import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -63,14 +64,17 @@ class Report:
         return self.counts["rows given up"] / max(1, self.counts["rows answered"])
 
 
+@cache
 def session_in(spark: SparkSession, zone: str) -> SparkSession:
-    """A session of its own in a zone.
+    """A session of its own for each zone, kept: a new one for every query, and the plans it remembers, fill the heap.
 
     Spark computes the operand of BETWEEN ahead of everything else, outside of what catches errors here, unless told.
     """
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", zone)
     session.conf.set("spark.sql.alwaysInlineCommonExpr", "true")
+    session.conf.set("spark.sql.maxPlanStringLength", "200")
+    session.conf.set("spark.sql.debug.maxToStringFields", "1")
     return session
 
 
@@ -94,7 +98,7 @@ def ask_spark(frame: DataFrame, texts: Sequence[str], size: int = 40) -> dict[st
 def _answers(frame: DataFrame, taken: dict[str, Column]) -> dict[str, Said]:
     """The answers of one query; where something stops it, the texts are asked alone or by halves until it is found."""
     try:
-        query = frame.select(*taken.values())
+        query = frame.select(*(column.alias(f"c{i}") for i, column in enumerate(taken.values())))
     except AnalysisException:
         if len(taken) == 1:
             return dict.fromkeys(taken, NOT_ANALYSED)

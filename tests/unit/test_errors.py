@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from penstock import errors
 from penstock.errors import (
     EvaluationError,
+    LakeError,
     LayoutError,
     LimitError,
     PenstockError,
@@ -22,7 +23,7 @@ from penstock.errors import (
 )
 
 PREDICATE_ERRORS = [PredicateError, UnknownColumnError, TypeMismatchError]
-PLAIN_ERRORS = [PenstockError, SchemaError, EvaluationError, LayoutError, LimitError, StorageError]
+PLAIN_ERRORS = [PenstockError, SchemaError, EvaluationError, LakeError, LayoutError, LimitError, StorageError]
 
 
 def columns(line: str) -> int:

@@ -34,8 +34,62 @@ def main() -> None:
     """Only the files that a query needs get through."""
 
 
+_json = click.option("--json", is_flag=True, help="Print for machines.")
+_partition_by = click.option(
+    "--partition-by", default="auto", show_default=True, help="Partition columns of a path: 'dt date, app string'."
+)
+_warehouse = click.option(
+    "--warehouse", default="./warehouse", show_default=True, help="Where tables are known by name."
+)
+_storage = click.option("--storage", help="A catalog of PyIceberg's configuration whose storage settings are used.")
+_timezone = click.option("--timezone", default="UTC", show_default=True, help="The zone of times without one.")
+
+
 @main.command()
-@click.option("--json", is_flag=True, help="Print for machines.")
+@click.argument("table")
+@click.option("--where", help="A predicate in Spark SQL.")
+@click.option("--path", help="A LIKE pattern that a file's URL must match.")
+@_partition_by
+@_storage
+@_timezone
+@_warehouse
+@_json
+def explain(where: str | None, path: str | None, json: bool, **place: str) -> None:
+    """Show which files of TABLE a query needs, and why. TABLE is a name, or the path or URL of a Hive layout."""
+    from penstock.cli.tables import explain as run
+
+    run(place, where, path, json)
+
+
+@main.command()
+@click.argument("table")
+@click.option("--where", help="A predicate in Spark SQL.")
+@_partition_by
+@_storage
+@_timezone
+@_warehouse
+@_json
+def partitions(where: str | None, json: bool, **place: str) -> None:
+    """List the partitions of TABLE with their files and bytes."""
+    from penstock.cli.tables import partitions as run
+
+    run(place, where, json)
+
+
+@main.command()
+@click.argument("query")
+@_warehouse
+@click.option("--limit", default=100, show_default=True, help="How many rows to print at most.")
+@_json
+def sql(query: str, warehouse: str, limit: int, json: bool) -> None:
+    """Run QUERY with Spark over the tables of a warehouse."""
+    from penstock.cli.tables import sql as run
+
+    run(query, warehouse, limit, json)
+
+
+@main.command()
+@_json
 def demo(json: bool) -> None:
     """Show Penstock at work on generated data."""
     from penstock.cli.demo import run

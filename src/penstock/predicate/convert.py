@@ -7,7 +7,6 @@ version of sqlglot and a `Not` in another; a flag that nobody looks at would tur
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -219,7 +218,7 @@ def _build_test(node: exp.Expression, parts: list[Expr], at: int | None, text: s
 def _build_call(node: exp.Expression, parts: list[Expr], at: int | None, text: str) -> Expr | None:
     match node:
         case exp.Neg() if isinstance(parts[0], Literal) and not isinstance(parts[0].value, str | bytes | None):
-            return Literal(-parts[0].value, _negated_type(-parts[0].value, parts[0].type), at=at)
+            return _negated(parts[0], at)
         case exp.Case():
             return Call("case", _case(node, parts), at=at)
         case exp.Extract():
@@ -277,12 +276,13 @@ def _decimal_type(value: Decimal, digits: str, text: str) -> pa.DataType:
     return pa.decimal128(precision, scale)
 
 
-def _negated_type(value: Any, t: pa.DataType) -> pa.DataType:
+def _negated(literal: Literal, at: int | None) -> Literal:
     """-2147483648 is an int although 2147483648 is not."""
+    value = -literal.value
     for narrow, limit in ((pa.int32(), 1 << 31), (pa.int64(), 1 << 63)):
-        if value == -limit and (t == pa.int64() or t == pa.decimal128(19, 0)):
-            return narrow
-    return t
+        if value == -limit and literal.type in (pa.int64(), pa.decimal128(19, 0)):
+            return Literal(-limit, narrow, at=at)
+    return Literal(value, literal.type, at=at)
 
 
 def _hex(digits: str, text: str) -> bytes:

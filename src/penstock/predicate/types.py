@@ -135,8 +135,12 @@ def type_name(t: pa.DataType | None) -> str:
     if pa.types.is_list(t):
         return f"array<{type_name(t.value_type)}>"
     if pa.types.is_struct(t):
-        return "struct<" + ",".join(f"{f.name}:{type_name(f.type)}" for f in t) + ">"
+        return "struct<" + ",".join(f"{_field_name(f.name)}:{type_name(f.type)}" for f in t) + ">"
     return str(t)
+
+
+def _field_name(name: str) -> str:
+    return name if name.isidentifier() and name.isascii() else "`" + name.replace("`", "``") + "`"
 
 
 def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:

@@ -59,6 +59,9 @@ class Exact:
     label: str = "partition"
     name: str | None = None  # the partition field's own name, where it has one
 
+    def __post_init__(self) -> None:
+        _check_type(self.term, self.values)
+
     @cached_property
     def encoded(self) -> tuple[Codes, pa.Array]:
         """The distinct values, and for each container which of them it has; one past the last is NULL."""
@@ -116,6 +119,11 @@ class Bounds:
     value_count: pa.Array | None = None
     upper_cut: Mask | None = None
     label: str = "bounds"
+
+    def __post_init__(self) -> None:
+        for ends in (self.lower, self.upper):
+            if ends is not None:
+                _check_type(self.term, ends)
 
     @cached_property
     def ranges(self) -> Ranges | None:
@@ -223,6 +231,13 @@ class Tuples:
 
 
 Fact = Exact | Bounds | Tuples
+
+
+def _check_type(term: Term, values: pa.Array) -> None:
+    """Keys of two types are not comparable: 1.50 of decimal(5,2) is 150, of decimal(5,3) it is 1500."""
+    t = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+    if not isinstance(term, Derived) and term.type is not None and t != term.type:
+        raise ValueError(f"values of {term} are {t}, expected {term.type}")
 
 
 def _equals(counts: pa.Array | None, number: int, size: int) -> Mask:

@@ -210,8 +210,17 @@ def _partition(judgement: Judgement, i: int) -> dict[str, PartitionValue]:
         physical = from_arrow(fact.single_values(np.array([i]))[0])[0]
         span = source_range(transform, source.type, physical) or (None, None)
         lower, upper = (_natural(key, source.type) for key in span)
-        found[fact.name] = PartitionValue(fact.name, str(source), transform, _entry(fact.values, i), lower, upper)
+        value = _value(fact.values[i], physical)
+        found[fact.name] = PartitionValue(fact.name, str(source), transform, value, lower, upper)
     return found
+
+
+def _value(scalar: pa.Scalar, physical: Any) -> Any:
+    """A value as the Python object people know; a date after year 9999 as its number of days."""
+    try:
+        return scalar.as_py()
+    except (ValueError, OverflowError):
+        return physical
 
 
 def _natural(key: Key | None, t: pa.DataType) -> Any:

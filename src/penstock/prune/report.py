@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+_SINGULAR = {"directories": "directory"}
+
 
 @dataclass(frozen=True, slots=True)
 class Level:
@@ -107,7 +109,7 @@ def _describe(level: Level) -> list[str]:
         lines.append(_line("bytes", f"{kept} of {total}{_share(level.bytes_kept, level.bytes)}"))
     head = "skipped"
     for reason, count in sorted(level.skipped.items(), key=lambda item: -item[1]):
-        noun = level.kind if count != 1 else level.kind.removesuffix("s")
+        noun = level.kind if count != 1 else _SINGULAR.get(level.kind, level.kind.removesuffix("s"))
         lines.append(_line(head, f"{count:,} {noun} by {reason}"))
         head = ""
     return lines

@@ -8,6 +8,7 @@ a plan that Spark has cached may ask again at any time.
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import threading
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ import pyarrow as pa
 from penstock.errors import PenstockError
 from penstock.predicate.bind import Context
 from penstock.predicate.sql import quote_name
-from penstock.predicate.tree import Expr
+from penstock.predicate.tree import Column, Expr
 from penstock.predicate.types import is_decimal, is_float, type_name
 from penstock.predicate.values import from_arrow
 from penstock.prune.facts import Exact
@@ -85,17 +86,28 @@ def dataframe(table: Scannable, spark: Any, where: str | None = None) -> Any:
     if is_connect(spark):
         return _connect_dataframe(table, spark, where)
     attach(spark)
-    with _lock:
-        _tables[table.key] = table
     gateway = gateway_of(spark)
     jvm = gateway.jvm
     types = jvm.org.apache.spark.sql.types.StructType
     partitions, data = types.fromDDL(_ddl(table.columns)), types.fromDDL(_ddl(table.file_schema))
-    index = new(gateway, "PenstockIndex", table.key, partitions, _planner)
+    index = new(gateway, "PenstockIndex", _remember(table), partitions, _planner)
     from pyspark.sql import DataFrame
 
     found = DataFrame(index.dataFrame(spark._jsparkSession, data), spark)
     return found if where is None else found.where(where)
+
+
+def _remember(table: Scannable) -> str:
+    """The name by which Spark asks for a table: its key, and a number where two tables of one key are not the same.
+
+    They differ in their time zone or their limits, and each DataFrame keeps those of the table it was made from.
+    """
+    with _lock:
+        for number in itertools.count():
+            name = f"{table.key} #{number}" if number else table.key
+            if _tables.setdefault(name, table) == table:
+                return name
+    raise AssertionError("unreachable")
 
 
 def _connect_dataframe(table: Scannable, spark: Any, where: str | None) -> Any:
@@ -132,9 +144,19 @@ def _partitions(plan: Plan, columns: Sequence[pa.Field]) -> list[dict[str, Any]]
         assert names is not None
         assert sizes is not None
         kept = pa.array(judgement.kept)
-        for key, name, size in zip(keys, names.take(kept).to_pylist(), sizes.take(kept).to_pylist(), strict=True):
-            found.setdefault(key, []).append([name, size, 0])
+        columns_of_files = (names.take(kept).to_pylist(), sizes.take(kept).to_pylist(), _times(judgement))
+        for key, *file in zip(keys, *columns_of_files, strict=True):
+            found.setdefault(key, []).append(file)
     return [{"values": list(key), "files": files} for key, files in found.items()]
+
+
+def _times(judgement: Judgement) -> list[int]:
+    """When each kept file was written, in milliseconds, as Spark shows it in `_metadata`; 0 when it is not known."""
+    column = ("_metadata", "file_modification_time")
+    for fact in judgement.containers.facts:
+        if isinstance(fact, Exact) and isinstance(fact.term, Column) and fact.term.path == column:
+            return [micros // 1_000 for micros in from_arrow(fact.single_values(judgement.kept)[0])]
+    return [0] * len(judgement.kept)
 
 
 def _keys(judgement: Judgement, columns: Sequence[pa.Field]) -> list[tuple[Any, ...]]:

@@ -42,12 +42,7 @@ def attach(spark: Any) -> Any:
     gateway = gateway_of(spark)
     _start_callbacks(gateway)
     _raise_own_errors()
-    with _lock:
-        extensions = spark._jsparkSession.extensions()
-        marker = gateway.jvm.java.lang.System.identityHashCode(extensions)
-        if spark.conf.get("spark.penstock.attached", "") != str(marker):
-            extensions.injectPreCBORule(new(gateway, "PlanEarly$Builder"))
-            spark.conf.set("spark.penstock.attached", str(marker))
+    new(gateway, "PlanEarly$Builder").attach(spark._jsparkSession.extensions())
     return spark
 
 

@@ -35,7 +35,7 @@ from penstock.predicate.tree import (
     Not,
     Or,
 )
-from penstock.predicate.types import is_decimal, is_float
+from penstock.predicate.types import is_decimal, is_float, is_nested
 
 _COMPARISONS = {
     "EqualTo": "=",
@@ -87,21 +87,21 @@ def translate(filters: Sequence[dict[str, Any]], schema: pa.Schema, context: Con
 
 def _bound(filter_: dict[str, Any], schema: pa.Schema, context: Context) -> Expr:
     try:
-        return bind(_convert(filter_), schema, context)
+        return bind(_convert(filter_, context.timezone), schema, context)
     except PenstockError:
         return Call("spark_expression", (), at=None)
 
 
-def _convert(node: dict[str, Any]) -> Expr:
+def _convert(node: dict[str, Any], zone: str) -> Expr:
     if "column" in node:
         return Column(tuple(node["column"]))
     t = _type(node["type"])
     if "value" in node:
-        return _opaque(node) if t is None else Literal(_value(node["value"], t), t)
-    children = [_convert(child) for child in node["children"]]
+        return _opaque(node) if t is None or is_nested(t) else Literal(_value(node["value"], t), t)
     name = node["call"]
-    if not node["deterministic"]:
+    if not node["deterministic"] or _is_of_another_zone(node, zone):
         return _opaque(node)
+    children = [_convert(child, zone) for child in node["children"]]
     if name in _COMPARISONS:
         return Compare(_COMPARISONS[name], children[0], children[1])
     match name:
@@ -119,7 +119,7 @@ def _convert(node: dict[str, Any]) -> Expr:
             return In(children[0], tuple(child for child in children[1:] if isinstance(child, Literal)))
         case "InSet":
             kind = _type(node["children"][0]["type"])
-            return _opaque(node) if kind is None else In(children[0], _options(node["set"], kind))
+            return _opaque(node) if kind is None or is_nested(kind) else In(children[0], _options(node["set"], kind))
         case "Like" if isinstance(children[1], Literal) and isinstance(children[1].value, str):
             return Like(children[0], children[1].value, node["escape"])
         case "Cast" if t is not None and node["mode"] in ("ANSI", "TRY"):
@@ -127,6 +127,13 @@ def _convert(node: dict[str, Any]) -> Expr:
         case "GetMapValue" | "ElementAt":
             return Lookup(children[0], children[1])
     return Call(_FUNCTIONS[name], tuple(children)) if name in _FUNCTIONS else _opaque(node)
+
+
+def _is_of_another_zone(node: dict[str, Any], zone: str) -> bool:
+    """Whether Spark evaluates it in a zone that is not the table's. A cast has a zone always and needs it seldom."""
+    if node.get("zone", zone) == zone:
+        return False
+    return node["call"] != "Cast" or "timestamp" in (node["type"], node["children"][0]["type"])
 
 
 def _options(values: list[Any], t: pa.DataType) -> tuple[Literal, ...]:

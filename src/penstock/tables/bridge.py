@@ -1,4 +1,4 @@
-"""The one place where tables reach up to Spark: `table.dataframe(spark)` is a promise of the public surface.
+"""The one place where tables reach up to Spark: `table.dataframe(spark)` and `lake.sql(…)` are promises.
 
 The import waits inside the function, so that tables plan where neither Spark nor Java is installed.
 """
@@ -13,3 +13,10 @@ def dataframe(table: Any, spark: Any, where: str | None = None) -> Any:
     from penstock.spark.scan import dataframe as scan
 
     return scan(table, spark, where)
+
+
+def sql(lake: Any, text: str, spark: Any = None) -> Any:
+    """A query over the tables of a lake, as a DataFrame."""
+    from penstock.spark.sql import run_sql
+
+    return run_sql(lake, text, spark)

@@ -23,6 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.errors import SchemaError
 from penstock.predicate.bind import Context, bind_text
 from penstock.predicate.evaluate import as_type, filter_table, read_column
 from penstock.predicate.schema import as_schema
@@ -36,6 +37,7 @@ from penstock.prune.keys import is_comparable
 from penstock.prune.plan import Plan, make_plan
 from penstock.prune.transforms import transform_function
 from penstock.tables.partitioning import PartitionField, parse_partition_by
+from penstock.tables.table import count_partitions
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,22 @@ class MemoryTable:
         kept = [(self.files[int(task.path.removeprefix("memory:"))], task.residual) for task in plan.files]
         parts = [filter_table(residual, file, self.context.timezone) for file, residual in kept]
         found = pa.concat_tables(parts) if parts else self.schema.empty_table()
-        return found if columns is None else found.select(list(columns))
+        return found if columns is None else found.select([self._name(column) for column in columns])
+
+    def _name(self, column: str) -> str:
+        fits: list[str] = [name for name in self.schema.names if name.lower() == column.lower()]
+        if not fits:
+            raise SchemaError(f"no column {column!r}", hint=f"there are: {', '.join(self.schema.names)}")
+        return fits[0]
+
+    def partitions(self, where: str | None = None) -> pa.Table:
+        """The partitions with the number and size of their files."""
+        (judgement,) = self.plan(where).judgements
+        facts = [fact for fact in judgement.containers.facts if isinstance(fact, Exact)]
+        keys = [fact.single_values(judgement.kept)[0] for fact in facts]
+        assert judgement.containers.sizes is not None
+        sizes = judgement.containers.sizes.take(pa.array(judgement.kept))
+        return count_partitions([field.name for field in self.fields], keys, sizes)
 
     def rows(self) -> pa.Table:
         """All rows, without planning."""

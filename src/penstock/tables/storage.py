@@ -54,8 +54,9 @@ class Storage:
     @cached_property
     def identity(self) -> str:
         """What tells two file systems apart: endpoint, bucket and account, never a secret."""
-        key = self.properties.get("s3.access-key-id", "")
-        account = hashlib.sha256(key.encode()).hexdigest()[:16] if key else "default"
+        names = [f"{prefix}.{name}" for name in ("access-key-id", "role-arn") for prefix in ("s3", "client")]
+        key = "|".join(self.properties.get(name, "") for name in names)
+        account = hashlib.sha256(key.encode()).hexdigest()[:16] if key.strip("|") else "default"
         return f"{self.scheme}|{self.properties.get('s3.endpoint', '')}|{self.bucket}|{account}"
 
     @cached_property
@@ -67,7 +68,11 @@ class Storage:
             return LocalFileSystem()
         from pyiceberg.io.pyarrow import PyArrowFileIO
 
-        return PyArrowFileIO(dict(self.properties)).fs_by_scheme("s3", self.bucket)
+        properties = dict(self.properties)
+        if properties.get("s3.endpoint") and not (properties.get("s3.region") or properties.get("client.region")):
+            # Without a region PyIceberg asks Amazon where the bucket is, whoever's endpoint was given.
+            properties["s3.region"] = "us-east-1"
+        return PyArrowFileIO(properties).fs_by_scheme("s3", self.bucket)
 
     def entries(self, path: str) -> list[Entry]:
         """The entries of one directory, in the order of their names: one List call."""
@@ -80,7 +85,7 @@ class Storage:
         except FileNotFoundError:
             raise StorageError(f"{self.url_of(path)} has disappeared", hint="plan again") from None
         except OSError as error:
-            raise self._trouble(path, error) from None
+            raise self.trouble(path, error) from None
 
     def _local(self, path: str) -> list[Entry]:
         try:
@@ -91,7 +96,7 @@ class Storage:
         except NotADirectoryError:
             raise StorageError(f"{path} is not a directory", hint="give the root of the table") from None
         except OSError as error:
-            raise self._trouble(path, error) from None
+            raise self.trouble(path, error) from None
 
     def _remote(self, path: str) -> list[Entry]:
         from pyarrow.fs import FileSelector, FileType
@@ -99,25 +104,48 @@ class Storage:
         try:
             found = self.filesystem.get_file_info(FileSelector(path, recursive=False))
         except FileNotFoundError:
-            raise StorageError(f"{self.url_of(path)} does not exist", hint="check the bucket and the path") from None
+            raise self._missing(path) from None
         except OSError as error:
-            raise self._trouble(path, error) from None
+            raise self.trouble(path, error) from None
         return [
             Entry(info.base_name, info.type == FileType.Directory, info.size or 0, info.mtime_ns or 0) for info in found
         ]
 
-    def _trouble(self, path: str, error: OSError) -> StorageError:
+    def _missing(self, path: str) -> StorageError:
+        """An object has nothing below it either; one more request tells the two apart."""
+        from pyarrow.fs import FileType
+
+        try:
+            is_file = self.filesystem.get_file_info(path).type == FileType.File
+        except OSError as error:
+            return self.trouble(path, error)
+        if is_file:
+            return StorageError(f"{self.url_of(path)} is not a directory", hint="give the root of the table")
+        return StorageError(f"{self.url_of(path)} does not exist", hint="check the bucket and the path")
+
+    def trouble(self, path: str, error: OSError) -> StorageError:
         """What the storage said, in one line, without a credential in it."""
         said = " ".join(str(error).split())
         for name, value in self.properties.items():
-            if value and ("secret" in name or "token" in name or "key" in name):
+            if value and is_secret(name):
                 said = said.replace(value, "***")
-        hint = "check s3.endpoint, s3.region and the credentials" if self.scheme != "file" else "check permissions"
+        hint = "check permissions"
+        if self.scheme != "file":
+            hint = "check the bucket, s3.endpoint, s3.region and the credentials"
         return StorageError(f"cannot read {self.url_of(path)}: {said[:300]}", hint=hint)
 
 
+def is_secret(name: str) -> bool:
+    """Whether the value of a property must not be shown or kept."""
+    return any(word in name.lower() for word in ("secret", "token", "key", "password", "credential"))
+
+
 def _local_entry(entry: os.DirEntry[str]) -> Entry:
-    stat = entry.stat()
+    try:
+        stat = entry.stat()
+    except FileNotFoundError:
+        # A link to nothing, or a file removed since: opening it says so, if it comes to that.
+        return Entry(entry.name, False, 0, 0)
     return Entry(entry.name, entry.is_dir(), stat.st_size, stat.st_mtime_ns)
 
 
@@ -131,16 +159,28 @@ def open_storage(location: str | os.PathLike[str], storage: Properties | str | N
     """
     text = os.fspath(location).strip()
     parts = urlsplit(text)
-    properties = _properties(storage)
+    properties = properties_of(storage)
     if parts.scheme in _S3:
-        path = (parts.netloc + text.split("://", 1)[1][len(parts.netloc) :]).rstrip("/")
-        return Storage(parts.scheme, parts.netloc, path, properties)
+        return _open_s3(parts.scheme, text.split(":", 1)[1], properties)
     if parts.scheme == "file":
+        if parts.netloc not in ("", "localhost"):
+            raise StorageError(f"file://{parts.netloc}/… names a host", hint="an absolute path has three slashes")
         return Storage("file", "", _absolute(unquote(parts.path)), properties)
     if "://" in text:
         hint = "local paths, file://, s3:// and s3a:// are supported"
         raise StorageError(f"unknown kind of storage in {parts.scheme}://…", hint=hint)
     return Storage("file", "", _absolute(text), properties)
+
+
+def _open_s3(scheme: str, rest: str, properties: Properties) -> Storage:
+    path = rest.removeprefix("//").rstrip("/")
+    bucket = path.partition("/")[0]
+    if not rest.startswith("//") or not bucket:
+        raise StorageError(f"{scheme}: no bucket", hint=f"write {scheme}://bucket/path")
+    if "@" in bucket:
+        hint = "give s3.access-key-id and s3.secret-access-key as properties"
+        raise StorageError(f"credentials in a {scheme}:// URL are not read", hint=hint)
+    return Storage(scheme, bucket, path, properties)
 
 
 def _absolute(path: str) -> str:
@@ -150,7 +190,7 @@ def _absolute(path: str) -> str:
     return found.rstrip("/") or "/"
 
 
-def _properties(storage: Properties | str | None) -> Properties:
+def properties_of(storage: Properties | str | None) -> Properties:
     """Properties as given; by a catalog's name, or those of PyIceberg's default catalog."""
     if isinstance(storage, Mapping):
         return dict(storage)

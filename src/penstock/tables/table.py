@@ -10,6 +10,14 @@ import pyarrow as pa
 from penstock.prune.plan import Plan
 
 
+def count_partitions(names: Sequence[str], keys: Sequence[pa.Array], sizes: pa.Array) -> pa.Table:
+    """Files and bytes by partition values; a column that is itself called `files` or `bytes` keeps its name."""
+    places = [f"key {i}" for i in range(len(keys))]
+    table = pa.table([*keys, sizes], names=[*places, "size"])
+    counted = table.group_by(places, use_threads=False).aggregate([("size", "count"), ("size", "sum")])
+    return counted.select([*places, "size_count", "size_sum"]).rename_columns([*names, "files", "bytes"])
+
+
 class Table(Protocol):
     """A table that can say which of its files a query needs, and read them without Spark."""
 
@@ -20,6 +28,10 @@ class Table(Protocol):
 
     def plan(self, where: str | None = None) -> Plan:
         """Which files hold rows that may match."""
+        ...
+
+    def partitions(self, where: str | None = None) -> pa.Table:
+        """The partitions with the number and size of their files."""
         ...
 
     def arrow(self, where: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:

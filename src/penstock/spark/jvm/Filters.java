@@ -12,32 +12,48 @@ import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.InSet;
 import org.apache.spark.sql.catalyst.expressions.Like;
 import org.apache.spark.sql.catalyst.expressions.Literal;
-import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.catalyst.expressions.TimeZoneAwareExpression;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * Catalyst expressions as JSON, exactly: columns by their path, literals in Catalyst's internal form, everything else by
- * the name of its class. Nothing is interpreted here; what a class means is decided in Python.
+ * the name of its class. Nothing is interpreted here; what a class means is decided in Python. A value that JSON cannot
+ * hold exactly (an array, a text that is not UTF-8) is written as a call of `Opaque`, which means nothing to anybody.
  */
 public class Filters {
   private static final JsonFactory JSON = new JsonFactory();
+  private static final String FILE_METADATA = "__file_source_constant_metadata_col";
+  private static final int DEEPEST = 200; // JSON may be nested 1,000 deep, and a level here is two there
 
-  /** All expressions as one JSON array. */
-  public static String toJson(scala.collection.Seq expressions) throws java.io.IOException {
-    java.io.StringWriter text = new java.io.StringWriter();
-    JsonGenerator out = JSON.createGenerator(text);
-    out.writeStartArray();
-    for (int i = 0; i < expressions.size(); i++) {
-      write(out, (Expression) expressions.apply(i));
+  /** One expression as JSON. */
+  public static String toJson(Expression expression) {
+    try {
+      java.io.StringWriter text = new java.io.StringWriter();
+      JsonGenerator out = JSON.createGenerator(text);
+      write(out, expression, 0);
+      out.close();
+      return text.toString();
+    } catch (java.io.IOException error) {
+      throw new IllegalStateException("a filter cannot be written", error);
     }
-    out.writeEndArray();
-    out.close();
-    return text.toString();
   }
 
-  private static void write(JsonGenerator out, Expression expression) throws java.io.IOException {
+  /** All expressions as one JSON array. */
+  public static String toJson(scala.collection.Seq expressions) {
+    StringBuilder all = new StringBuilder("[");
+    for (int i = 0; i < expressions.size(); i++) {
+      all.append(i > 0 ? "," : "").append(toJson((Expression) expressions.apply(i)));
+    }
+    return all.append("]").toString();
+  }
+
+  private static void write(JsonGenerator out, Expression expression, int depth) throws java.io.IOException {
     java.util.ArrayList path = new java.util.ArrayList();
     out.writeStartObject();
-    if (collectPath(expression, path)) {
+    if (depth > DEEPEST || !isExact(expression)) {
+      writeOpaque(out);
+    } else if (collectPath(expression, path)) {
       out.writeArrayFieldStart("column");
       for (int i = 0; i < path.size(); i++) {
         out.writeString((String) path.get(i));
@@ -48,14 +64,48 @@ public class Filters {
       out.writeFieldName("value");
       writeValue(out, literal.value());
     } else {
-      writeCall(out, expression);
+      writeCall(out, expression, depth);
     }
     out.writeStringField("type", expression.dataType().catalogString());
     out.writeEndObject();
   }
 
-  private static void writeCall(JsonGenerator out, Expression expression) throws java.io.IOException {
+  private static void writeOpaque(JsonGenerator out) throws java.io.IOException {
+    out.writeStringField("call", "Opaque");
+    out.writeBooleanField("deterministic", true);
+    out.writeArrayFieldStart("children");
+    out.writeEndArray();
+  }
+
+  /** Whether the values that stand in an expression itself can be written as they are. */
+  private static boolean isExact(Expression expression) {
+    if (expression instanceof Literal) {
+      return isPlain(((Literal) expression).value());
+    }
+    if (expression instanceof InSet) {
+      scala.collection.Iterator values = ((InSet) expression).hset().iterator();
+      while (values.hasNext()) {
+        if (!isPlain(values.next())) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  private static boolean isPlain(Object value) {
+    if (value instanceof UTF8String) { // bytes that are no UTF-8 would come out as other characters
+      return UTF8String.fromString(value.toString()).equals(value);
+    }
+    return value == null || value instanceof Boolean || value instanceof Number || value instanceof byte[]
+        || value instanceof Decimal;
+  }
+
+  private static void writeCall(JsonGenerator out, Expression expression, int depth) throws java.io.IOException {
     out.writeStringField("call", expression.getClass().getSimpleName());
+    if (expression instanceof TimeZoneAwareExpression && ((TimeZoneAwareExpression) expression).timeZoneId().isDefined()) {
+      out.writeStringField("zone", (String) ((TimeZoneAwareExpression) expression).timeZoneId().get());
+    }
     if (expression instanceof Cast) {
       out.writeStringField("mode", ((Cast) expression).evalMode().toString());
     }
@@ -74,7 +124,7 @@ public class Filters {
     out.writeArrayFieldStart("children");
     scala.collection.Seq children = expression.children();
     for (int i = 0; i < children.size(); i++) {
-      write(out, (Expression) children.apply(i));
+      write(out, (Expression) children.apply(i), depth + 1);
     }
     out.writeEndArray();
   }
@@ -82,7 +132,11 @@ public class Filters {
   /** The path of a column or of a field inside one; false for anything else. */
   private static boolean collectPath(Expression expression, List path) {
     if (expression instanceof AttributeReference) {
-      path.add(((AttributeReference) expression).name());
+      AttributeReference column = (AttributeReference) expression;
+      if (column.metadata().contains(FILE_METADATA)) { // a field of `_metadata`, which the scan has as a column
+        path.add("_metadata");
+      }
+      path.add(column.name());
       return true;
     }
     if (expression instanceof GetStructField) {

@@ -3,6 +3,7 @@ package io.penstock;
 import java.util.function.Function;
 
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -47,18 +48,23 @@ public class PenstockIndex implements FileIndex {
     return planned != null;
   }
 
-  /** The order of filters does not matter, nor which of the two lists one is in. */
+  /**
+   * The filters by what they say, with columns by name: two scans of one table with the same filters are equal, which
+   * lets Spark reuse one's exchange for the other. The order of filters does not matter, nor which of the two lists one
+   * is in. A data filter with a subquery is left out: it prunes nothing, and Spark evaluates it on the rows.
+   */
   private static String key(Seq partitionFilters, Seq dataFilters) {
     java.util.TreeSet found = new java.util.TreeSet();
-    add(found, partitionFilters);
-    add(found, dataFilters);
-    return found.toString();
-  }
-
-  private static void add(java.util.TreeSet found, Seq filters) {
-    for (int i = 0; i < filters.size(); i++) {
-      found.add(((org.apache.spark.sql.catalyst.expressions.Expression) filters.apply(i)).canonicalized().toString());
+    for (int i = 0; i < partitionFilters.size(); i++) {
+      found.add(Filters.toJson((Expression) partitionFilters.apply(i)));
     }
+    for (int i = 0; i < dataFilters.size(); i++) {
+      Expression filter = (Expression) dataFilters.apply(i);
+      if (!PlannedFiles.waits(filter)) {
+        found.add(Filters.toJson(filter));
+      }
+    }
+    return found.toString();
   }
 
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {

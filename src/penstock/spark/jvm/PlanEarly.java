@@ -3,17 +3,23 @@ package io.penstock;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.WeakHashMap;
 
+import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet$;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.datasources.DataSourceStrategy$;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
 import scala.collection.immutable.Seq;
 
 /**
@@ -54,59 +60,73 @@ public class PlanEarly extends Rule {
       return planned(relation(node), null);
     }
 
+    /** The scan with its files; as it was when they cannot be had, for then the scan itself says why. */
     private static LogicalRelation planned(LogicalRelation scan, Expression condition) {
       HadoopFsRelation files = (HadoopFsRelation) scan.relation();
-      HashSet names = new HashSet();
-      String[] partitions = files.partitionSchema().fieldNames();
-      for (int i = 0; i < partitions.length; i++) {
-        names.add(partitions[i].toLowerCase());
-      }
       ArrayList onPartitions = new ArrayList();
       ArrayList onData = new ArrayList();
       if (condition != null) {
-        sort(condition, names, onPartitions, onData);
+        AttributeSet keys = columns(scan, files.partitionSchema());
+        Expression named = (Expression) DataSourceStrategy$.MODULE$
+            .normalizeExprs((Seq) PlannedFiles.seq(list(condition)), scan.output()).apply(0); // as the table spells them
+        sort(named, keys, columns(scan, files.dataSchema()).$minus$minus(keys), onPartitions, onData);
       }
-      PenstockIndex index = ((PenstockIndex) files.location())
-          .planned(PlannedFiles.seq(onPartitions), PlannedFiles.seq(onData));
+      PenstockIndex index;
+      try {
+        index = ((PenstockIndex) files.location()).planned(PlannedFiles.seq(onPartitions), PlannedFiles.seq(onData));
+      } catch (RuntimeException error) {
+        return scan;
+      }
       HadoopFsRelation smaller = new HadoopFsRelation(
           index, files.partitionSchema(), files.dataSchema(), files.bucketSpec(), files.fileFormat(), files.options(),
           files.sparkSession());
       return withRelation(scan, smaller);
     }
 
-    /** Each conjunct to the partition filters or the data filters, as Spark's own planning does. */
-    private static void sort(Expression condition, HashSet names, ArrayList onPartitions, ArrayList onData) {
+    private static ArrayList list(Object one) {
+      ArrayList found = new ArrayList();
+      found.add(one);
+      return found;
+    }
+
+    private static AttributeSet columns(LogicalRelation scan, StructType schema) {
+      HashSet names = new HashSet();
+      for (int i = 0; i < schema.fieldNames().length; i++) {
+        names.add(schema.fieldNames()[i].toLowerCase());
+      }
+      ArrayList found = new ArrayList();
+      Seq output = scan.output();
+      for (int i = 0; i < output.size(); i++) {
+        if (names.contains(((Attribute) output.apply(i)).name().toLowerCase())) {
+          found.add(output.apply(i));
+        }
+      }
+      return AttributeSet$.MODULE$.apply((scala.collection.Iterable) PlannedFiles.seq(found));
+    }
+
+    /** Each conjunct to the partition filters or the data filters, in parts if need be, as Spark's own planning does. */
+    private static void sort(
+        Expression condition, AttributeSet keys, AttributeSet data, ArrayList onPartitions, ArrayList onData) {
       if (condition instanceof And) {
-        sort(((And) condition).left(), names, onPartitions, onData);
-        sort(((And) condition).right(), names, onPartitions, onData);
+        sort(((And) condition).left(), keys, data, onPartitions, onData);
+        sort(((And) condition).right(), keys, data, onPartitions, onData);
         return;
       }
-      if (!condition.deterministic() || hasSubquery(condition)) {
+      if (!condition.deterministic() || PlannedFiles.waits(condition)) {
         return;
       }
-      Seq references = condition.references().toSeq();
-      boolean all = references.size() > 0;
-      for (int i = 0; i < references.size(); i++) {
-        all = all && names.contains(((Attribute) references.apply(i)).name().toLowerCase());
-      }
-      if (all) {
-        onPartitions.add(condition);
+      add(onPartitions, DataSourceStrategy$.MODULE$.extractPredicatesWithinOutputSet(condition, keys));
+      if (condition.references().intersect(keys).nonEmpty()) {
+        add(onData, DataSourceStrategy$.MODULE$.extractPredicatesWithinOutputSet(condition, data));
       } else {
         onData.add(condition);
       }
     }
 
-    private static boolean hasSubquery(Expression expression) {
-      if (expression instanceof PlanExpression) {
-        return true;
+    private static void add(ArrayList to, Option found) {
+      if (found.isDefined()) {
+        to.add(found.get());
       }
-      scala.collection.Seq children = expression.children();
-      for (int i = 0; i < children.size(); i++) {
-        if (hasSubquery((Expression) children.apply(i))) {
-          return true;
-        }
-      }
-      return false;
     }
 
     /** `scan.copy(relation = …)`; it has four arguments in Spark 4.0 and more later. */
@@ -124,7 +144,9 @@ public class PlanEarly extends Rule {
         for (int i = 1; i < arguments.length; i++) {
           arguments[i] = LogicalRelation.class.getMethod("copy$default$" + (i + 1), new Class[0]).invoke(scan, new Object[0]);
         }
-        return (LogicalRelation) copy.invoke(scan, arguments);
+        LogicalRelation found = (LogicalRelation) copy.invoke(scan, arguments);
+        found.copyTagsFrom(scan);
+        return found;
       } catch (ReflectiveOperationException error) {
         throw new IllegalStateException("this version of Spark is not supported", error);
       }
@@ -133,6 +155,19 @@ public class PlanEarly extends Rule {
 
   /** Makes the rule for a session. */
   public static class Builder extends scala.runtime.AbstractFunction1 {
+    private static final WeakHashMap ATTACHED = new WeakHashMap();
+
+    /** Inject the rule, once: a new session of the same Spark shares the extensions of the first. */
+    public boolean attach(SparkSessionExtensions extensions) {
+      synchronized (ATTACHED) {
+        if (ATTACHED.put(extensions, Boolean.TRUE) != null) {
+          return false;
+        }
+        extensions.injectPreCBORule(this);
+        return true;
+      }
+    }
+
     public Object apply(Object session) {
       return new PlanEarly();
     }

@@ -16,12 +16,15 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.BasePredicate;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.expressions.Predicate$;
+import org.apache.spark.sql.catalyst.expressions.Unevaluable;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.BinaryType;
@@ -150,6 +153,20 @@ public class PlannedFiles {
       return Decimal.apply(new java.math.BigDecimal(node.asText()), decimal.precision(), decimal.scale());
     }
     return Long.valueOf(node.asLong()); // bigint and both timestamps
+  }
+
+  /** Whether an expression has no value before the query runs: it holds a subquery or a Python function. */
+  public static boolean waits(Expression expression) {
+    if (expression instanceof PlanExpression || expression instanceof Unevaluable && !(expression instanceof Attribute)) {
+      return true;
+    }
+    scala.collection.Seq children = expression.children();
+    for (int i = 0; i < children.size(); i++) {
+      if (waits((Expression) children.apply(i))) {
+        return true;
+      }
+    }
+    return false;
   }
 
   private static BasePredicate bound(Seq filters, StructType partitions) {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -20,15 +20,16 @@ import pyarrow as pa
 
 from penstock.errors import LayoutError, LimitError, PenstockWarning
 from penstock.predicate.cast import cast
-from penstock.predicate.tree import Column
+from penstock.predicate.tree import Call, Column, Expr, fold, rebuild, terms_of
 from penstock.predicate.types import TIMESTAMP, type_name
 from penstock.predicate.vector import Mask
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Exact, Fact
 from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.plan import Plan, count, make_plan
+from penstock.prune.verdict import Reason, Verdict
 from penstock.tables.hive.listing import Lister
-from penstock.tables.hive.names import is_data_file, is_hidden, parse_name
+from penstock.tables.hive.names import check_utf8, is_data_file, is_hidden, parse_name
 from penstock.tables.storage import Entry
 
 Positions = npt.NDArray[np.int64]
@@ -72,7 +73,7 @@ class Walk:
         for depth in range(len(self.columns)):
             branch = self._descend(branch, depth)
         self._check_partitions(len(branch.paths))
-        files = self.pruner.judge(self._files(branch))
+        files = judge(self.pruner, self._files(branch))
         if self.notes:
             warnings.warn("; ".join(self._said()), PenstockWarning, stacklevel=4)
         outer = [count(self.levels, "directories")]
@@ -97,9 +98,16 @@ class Walk:
                     texts.append(text[0])
         branch = parents.take(np.array(owners, np.int64))
         branch = Branch(paths, [*branch.texts, texts])
-        judgement = self.pruner.judge(Containers(len(paths), self._facts(branch), names=pa.array(paths, pa.string())))
+        names = pa.array(paths, pa.string())
+        judgement = judge(self._pruner_at(depth), Containers(len(paths), self._facts(branch), names=names))
         self.levels.append(judgement)
         return branch.take(judgement.kept)
+
+    def _pruner_at(self, depth: int) -> Pruner:
+        """The predicate without what only the types of deeper levels say: a directory there may not fit its type."""
+        deeper = [Column((c.name,), c.type) for c in self.columns[depth + 1 :] if c.type != pa.string()]
+        hidden = [term for term in terms_of(self.pruner.predicate) if term in deeper]
+        return Pruner(_without(self.pruner.predicate, hidden), self.zone) if hidden else self.pruner
 
     def _partition_text(self, entry: Entry, where: str, column: pa.Field) -> tuple[str | None] | None:
         """The text of a partition directory in a tuple, or None for what is no partition."""
@@ -126,7 +134,7 @@ class Walk:
 
     def _said(self) -> list[str]:
         root = self.lister.storage.url
-        return [f"{number:,} {what} in {root} are not read" for what, number in self.notes.items()]
+        return [f"not read in {root}: {number:,} {what}" for what, number in self.notes.items()]
 
     def _facts(self, branch: Branch) -> list[Fact]:
         return [self._fact(column, texts) for column, texts in zip(self.columns, branch.texts, strict=False)]
@@ -141,8 +149,10 @@ class Walk:
             hint = "filter on a partition column, or raise max_partitions"
             raise LimitError(f"{self.lister.storage.url}: {number:,} partitions match", hint=hint)
         if number > self.limits.warn_partitions:
-            text = f"{self.lister.storage.url}: {number:,} partitions match; filter on a partition column"
-            warnings.warn(text, PenstockWarning, stacklevel=5)
+            way = "filter on a partition column, or raise warn_partitions"
+            warnings.warn(
+                f"{self.lister.storage.url}: {number:,} partitions match; {way}", PenstockWarning, stacklevel=5
+            )
 
     def _files(self, branch: Branch) -> Containers:
         paths, owners, sizes, times = [], [], [], []
@@ -155,6 +165,7 @@ class Walk:
                         "directories below the partitions" if entry.is_directory else "files that are no .parquet"
                     )
                     continue
+                check_utf8(entry.name, self.lister.storage.url_of(branch.paths[owner]))
                 paths.append(f"{branch.paths[owner]}/{entry.name}")
                 owners.append(owner)
                 sizes.append(entry.size)
@@ -162,6 +173,37 @@ class Walk:
         names = [self.lister.storage.url_of(path) for path in paths]
         facts = [*self._facts(branch.take(np.array(owners, np.int64))), *_metadata_facts(names, sizes, times)]
         return Containers(len(paths), facts, pa.array(names, pa.string()), None, pa.array(sizes, pa.int64()))
+
+
+def judge(pruner: Pruner, containers: Containers) -> Judgement:
+    """As the core judges, but what cannot be typed is not skipped for what holds of its type.
+
+    `k = 999` is false of every tinyint, and so of every typed directory; `k=999` is none.
+    """
+    judgement = pruner.judge(containers)
+    partly = [f for f in containers.facts if isinstance(f, Exact) and f.known is not None]
+    if not partly:
+        return judgement
+    untyped = ~np.logical_and.reduce([f.known for f in partly if f.known is not None])
+    opaque = Pruner(_without(pruner.predicate, [f.term for f in partly]), pruner.zone).judge(containers)
+    back = untyped & (judgement.verdicts == Verdict.SKIP) & (opaque.verdicts != Verdict.SKIP)
+    return replace(
+        judgement,
+        verdicts=np.where(back, np.int8(Verdict.KEEP), judgement.verdicts),
+        codes=np.where(back, np.int32(len(judgement.reasons)), judgement.codes),
+        reasons=(*judgement.reasons, Reason("a directory that cannot be typed")),
+    )
+
+
+def _without(predicate: Expr, terms: Sequence[Any]) -> Expr:
+    """The predicate with nothing known of some columns, not even their types."""
+
+    def visit(node: Expr, below: tuple[Expr, ...]) -> Expr:
+        if node in terms:
+            return Call("untyped", (node,))
+        return rebuild(node, below)
+
+    return fold(predicate, visit)
 
 
 def typed(texts: list[str | None], to: pa.DataType, zone: str) -> tuple[pa.Array, Mask | None]:
@@ -194,7 +236,6 @@ def unreadable(plan: Plan, columns: Sequence[pa.Field]) -> LayoutError | None:
             if bad:
                 path = str(judgement.containers.names[int(bad[0])])  # type: ignore[index]
                 hint = "declare it as string, or fix the directory"
-                return LayoutError(
-                    f"partition column {column.name!r} in {path}: not a {type_name(column.type)}", hint=hint
-                )
+                kind = type_name(column.type)
+                return LayoutError(f"partition column {column.name!r} in {path} cannot be read as {kind}", hint=hint)
     return None

@@ -75,8 +75,11 @@ class Lister:
             return self._call(path)
         key = (self.storage.identity, path)
         future, mine = self.cache.claim(key)
-        if not mine:
-            return future.result()
+        while not mine:
+            try:
+                return future.result()
+            except LimitError:  # the limit of the plan that was first, which may have listed more than this one
+                future, mine = self.cache.claim(key)
         try:
             found = self._call(path)
         except BaseException as error:

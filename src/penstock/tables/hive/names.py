@@ -44,7 +44,14 @@ def parse_name(name: str, where: str) -> tuple[str, str | None] | None:
     return _decode(key, name, where), None if raw == DEFAULT_PARTITION else _decode(raw, name, where)
 
 
+def check_utf8(name: str, where: str) -> None:
+    """Refuse a name of octets that are no text: a local disk takes any."""
+    if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
+        raise LayoutError(f"{name!r} in {where} is not UTF-8", hint="rename it")
+
+
 def _decode(raw: str, name: str, where: str) -> str:
+    check_utf8(name, where)
     if "%" not in raw:
         text = raw
     elif _BAD_ESCAPE.search(raw):

@@ -14,11 +14,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.errors import LayoutError
+from penstock.errors import EvaluationError, LayoutError, SchemaError
 from penstock.predicate.bind import Context, bind_text
 from penstock.predicate.evaluate import filter_table
 from penstock.predicate.schema import as_schema
-from penstock.predicate.tree import TRUE, And, Expr
+from penstock.predicate.tree import TRUE, And, Column, Expr, walk
 from penstock.prune.facts import Exact
 from penstock.prune.judge import Pruner
 from penstock.prune.plan import FileTask, Plan
@@ -28,6 +28,7 @@ from penstock.tables.hive.discover import METADATA, Limits, Walk, unreadable
 from penstock.tables.hive.files import first_file, read_file, read_schema
 from penstock.tables.hive.listing import Lister, ListingCache
 from penstock.tables.storage import Properties, Storage, open_storage
+from penstock.tables.table import count_partitions
 
 
 @dataclass(frozen=True)
@@ -73,11 +74,12 @@ class HiveTable:
         self, where: str | None = None, columns: Sequence[str] | None = None, *, path: str | None = None
     ) -> pa.Table:
         """The matching rows, read from the planned files only, each filtered by its own residual."""
+        names = None if columns is None else [self._name(column) for column in columns]
         plan = self.plan(where, path=path)
         self.check_readable(plan)
         parts = [self._read(task) for task in plan.files]
         found = pa.concat_tables(parts) if parts else self.schema.empty_table()
-        return found if columns is None else found.select(list(columns))
+        return found if names is None else found.select(names)
 
     def dataframe(self, spark: Any, where: str | None = None) -> Any:
         """A lazy DataFrame over Spark's own reader; filters put on it later prune too."""
@@ -95,19 +97,22 @@ class HiveTable:
         (judgement,) = plan.judgements
         facts = {f.name: f for f in judgement.containers.facts if isinstance(f, Exact)}
         kept = pa.array(judgement.kept)
-        keys = {c.name: facts[c.name].single_values(judgement.kept)[0] for c in self.columns}
+        keys = [facts[c.name].single_values(judgement.kept)[0] for c in self.columns]
         assert judgement.containers.sizes is not None
-        table = pa.table({**keys, "bytes": judgement.containers.sizes.take(kept)})
-        grouped = table.group_by([c.name for c in self.columns], use_threads=False)
-        counted = grouped.aggregate([("bytes", "count"), ("bytes", "sum")])
-        names = {"bytes_count": "files", "bytes_sum": "bytes"}
-        return counted.rename_columns([names.get(name, name) for name in counted.column_names])
+        return count_partitions([c.name for c in self.columns], keys, judgement.containers.sizes.take(kept))
 
     def check_readable(self, plan: Plan) -> None:
         """Raise for a kept directory that cannot be read as declared: it is never silently left out."""
         error = unreadable(plan, self.columns)
         if error is not None:
             raise error
+
+    def _name(self, column: str) -> str:
+        """A column as the schema spells it."""
+        found: str | None = next((name for name in self.schema.names if name.lower() == column.lower()), None)
+        if found is None:
+            raise SchemaError(f"no column {column!r}", hint=f"there are: {', '.join(self.schema.names)}")
+        return found
 
     def _bound(self, where: str | None, path: str | None) -> Expr:
         parts = [bind_text(where, self.known_schema, self.context)] if where is not None else []
@@ -117,6 +122,9 @@ class HiveTable:
         return TRUE if not parts else (parts[0] if len(parts) == 1 else And(tuple(parts)))
 
     def _read(self, task: FileTask) -> pa.Table:
+        if any(isinstance(node, Column) and node.path[0] == "_metadata" for node in walk(task.residual)):
+            hint = "put what is about the file into a condition of its own"
+            raise EvaluationError(f"{task.residual} needs _metadata together with the rows", hint=hint)
         values = {name: task.partition[name].value for name in (c.name for c in self.columns)}
         table = read_file(self.storage, task.path, self.file_schema)
         for column in self.columns:
@@ -139,6 +147,8 @@ def hive(
     cache_entries: int = 10_000,
 ) -> HiveTable:
     """Open a Hive-style directory tree; see the module for what is read when."""
+    if lists_at_once < 1:
+        raise LayoutError(f"lists_at_once is {lists_at_once}", hint="give 1 or more")
     place = open_storage(root, storage)
     columns = partition_columns(partition_by, place)
     files = as_schema(schema) if schema is not None else read_schema(place, first_file(place, columns))

@@ -1,0 +1,49 @@
+"""SQL over the tables of a lake: `namespace.name` in a query becomes a view over the native scan.
+
+Only the text of the names is replaced, at the places where sqlglot found tables; the query itself goes to Spark as it
+was written. A table keeps its name as an alias, so that `events.app` still means a column of `web.events`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from penstock.errors import LakeError
+from penstock.predicate.sql import quote_name
+from penstock.spark.session import attach, session
+
+
+def run_sql(lake: Any, text: str, spark: Any = None) -> Any:
+    """Run a query over the tables of a lake."""
+    found = attach(spark) if spark is not None else session()
+    known = set(lake.tables())
+    pieces: list[str] = []
+    end = 0
+    for start, stop, name, aliased in _table_names(text):
+        if name not in known:
+            continue
+        view = f"penstock_{name.replace('.', '__')}"
+        lake.table(name).dataframe(found).createOrReplaceTempView(view)
+        pieces += [text[end:start], view, "" if aliased else f" AS {quote_name(name.split('.')[1])}"]
+        end = stop
+    return found.sql("".join([*pieces, text[end:]]))
+
+
+def _table_names(text: str) -> list[tuple[int, int, str, bool]]:
+    """The two-part table names of a query: where each begins and ends, and whether it has an alias."""
+    try:
+        statement = sqlglot.parse_one(text, dialect="spark")
+    except SqlglotError as error:
+        raise LakeError(f"cannot read the query: {str(error).splitlines()[0]}") from None
+    places = []
+    for table in statement.find_all(exp.Table):
+        if isinstance(table.this, exp.Identifier) and table.db and not table.catalog:
+            database = table.args["db"]
+            start, stop = database.meta.get("start"), table.this.meta.get("end")
+            if start is not None and stop is not None:
+                places.append((start, stop + 1, f"{table.db}.{table.name}", bool(table.alias)))
+    return sorted(places)

@@ -1,0 +1,49 @@
+"""Every layout passes the one contract."""
+
+import pyarrow as pa
+import pytest
+
+import penstock
+from penstock.predicate.types import type_name
+from penstock.tables.hive.table import HiveTable
+from penstock.tables.memory import MemoryTable
+from tests.contract.contract import Make, TableContract
+from tests.fixtures.hive_writer import write_hive
+from tests.s3.server import S3Server
+
+
+def declared(rows: pa.Table, partition_by: list[str]) -> list[str]:
+    return [f"{name} {type_name(rows.schema.field(name).type)}" for name in partition_by]
+
+
+class TestMemory(TableContract):
+    prunes_by_bounds = True
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def make(cls) -> Make:
+        return MemoryTable.from_rows
+
+
+class TestHiveOnADisk(TableContract):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def make(cls, tmp_path_factory: pytest.TempPathFactory) -> Make:
+        def write(rows: pa.Table, partition_by: list[str]) -> HiveTable:
+            root = write_hive(tmp_path_factory.mktemp("hive"), rows, partition_by)
+            return penstock.hive(root, declared(rows, partition_by))
+
+        return write
+
+
+class TestHiveOnS3(TableContract):
+    random_predicates = 12
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def make(cls, s3: S3Server) -> Make:
+        def write(rows: pa.Table, partition_by: list[str]) -> HiveTable:
+            root = write_hive(s3.new_bucket() / "t", rows, partition_by)
+            return penstock.hive(s3.url(root), declared(rows, partition_by), storage=s3.properties)
+
+        return write
