@@ -68,7 +68,7 @@ def prepare(version: str) -> Path:
     if not python.exists():
         venv.create(home, with_pip=True)
     install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*install, "--editable", f"{ROOT}[dev]", f"pyspark=={version}"], check=True)
+    subprocess.run([*install, "--editable", f"{ROOT}[dev]", f"pyspark[connect]=={version}"], check=True)
     stamp.touch()
     return python
 

@@ -66,13 +66,14 @@ class Report:
 
 @cache
 def session_in(spark: SparkSession, zone: str) -> SparkSession:
-    """A session of its own for each zone, kept: a new one for every query, and the plans it remembers, fill the heap.
-
-    Spark computes the operand of BETWEEN ahead of everything else, outside of what catches errors here, unless told.
-    """
+    """A session of its own for each zone."""
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", zone)
+    # Else the operand of BETWEEN is computed ahead of everything else, outside of what catches errors here.
     session.conf.set("spark.sql.alwaysInlineCommonExpr", "true")
+    # Thousands of different texts fill the heap with what the parser remembers of them, and with the texts of plans.
+    session.conf.set("spark.sql.parser.manageParserCaches", "true")
+    session.conf.set("spark.sql.parser.parserDfaCacheFlushThreshold", "30000")
     session.conf.set("spark.sql.maxPlanStringLength", "200")
     session.conf.set("spark.sql.debug.maxToStringFields", "1")
     return session

@@ -23,7 +23,7 @@ QUERIES = [
     "app LIKE 'x%' AND m['k'] IS NOT NULL",
     "n IN (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)",
     "year(dt) = 2026 AND n = 0",
-    "_metadata.file_path LIKE '%app=ü%'",
+    "_metadata.file_path LIKE '%app=x%20y%'",
     "st.a > 2 OR n < 0",
 ]
 COMPARE = """

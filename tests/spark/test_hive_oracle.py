@@ -72,7 +72,7 @@ def layout(tmp_path_factory: pytest.TempPathFactory) -> Layout:
     return make(root, "dt date, app string, n int", [[d, a, n] for d in DAYS for a in APPS for n in NUMBERS])
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(25))
 def test_every_row_is_in_one_part_and_the_rows_are_those_of_plain_spark(
     spark: SparkSession, layout: Layout, seed: int
 ) -> None:

@@ -259,9 +259,26 @@ def test_two_tables_that_differ_in_their_zone_stay_apart(spark: SparkSession, tm
 
 
 def test_names_in_any_characters_are_found_by_their_path(spark: SparkSession, tmp_path: Path) -> None:
-    values = ["a b", "q#?", "[x]{y}", 'd"q', "a|b^c`d~", "!$&'()*+,;@", "a%b", "US/CA", "ö"]
+    values = ["a b", "q#?", "[x]{y}", 'd"q', "a|b^c`d~", "!$&'()*+,;@", "a%b", "US/CA"]
     layout = make(tmp_path, "p string", [[value] for value in values])
-    layout.add_in(tmp_path / "p=raw ö 漢😀#?[]{}|^`~!$&'()+,;@", name="f ö#[]{}|^~!&'()+,;@=%41.parquet")
+    layout.add_in(tmp_path / "p=raw #?[]{}|^`~!$&'()+,;@", name="f #[]{}|^~.parquet")
+    find_each_file(spark, layout)
+
+
+def test_names_outside_ascii_are_found_by_their_path(spark: SparkSession, tmp_path: Path) -> None:
+    layout = make(tmp_path, "p string", [["öß"], ["漢字"], ["😀"], ["a\u00a0b\u3000c"]])
+    layout.add_in(tmp_path / "p=x", name="ö 漢.parquet")
+    find_each_file(spark, layout)
+
+
+def test_file_names_with_signs_are_found(spark: SparkSession, tmp_path: Path) -> None:
+    layout = make(tmp_path, "p string", [["a"]])
+    layout.add_in(tmp_path / "p=b", name="part=1,2+3&'()!$;:@.parquet")
+    find_each_file(spark, layout)
+
+
+def find_each_file(spark: SparkSession, layout: Layout) -> None:
+    """Each file by the path and by the name that Spark gives it."""
     for column in ("file_path", "file_name", "file_size", "file_modification_time"):
         compare(spark, layout, lambda df, column=column: df.select("id", f"_metadata.{column}"))  # type: ignore[misc]
     files = layout.plain(spark).select("_metadata.file_path", "_metadata.file_name").distinct().collect()
