@@ -143,7 +143,7 @@ def test_unknown_column_is_an_error_with_a_suggestion(text: str, position: int, 
 
 @pytest.mark.parametrize(
     "text",
-    ["b = 5", "i = 'abc'", "d = '2026-13-01'", "st = 1", "m = 'x'", "i", "s AND b", "d = 5", "arr = 1", "i['k'] = 1"],
+    ["b = 5", "i = 'abc'", "d = '2026-13-01'", "st = 1", "m = 'x'", "i", "i AND b", "d = 5", "arr = 1", "i['k'] = 1"],
 )
 def test_types_that_do_not_go_together_are_an_error(text: str) -> None:
     with pytest.raises(TypeMismatchError):

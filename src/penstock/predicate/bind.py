@@ -149,22 +149,26 @@ class _Binder:
         if left.type is None or right.type is None:
             return Compare(node.op, left, right, at=node.at)
         common = self.common([left, right], node)
-        if common is None:
+        if common is not None and pa.types.is_null(common):
+            common = pa.bool_()  # NULL = NULL
+        if common is None or _beyond_bigint(left, right):
             return Compare(node.op, left, right, at=node.at)
         return Compare(node.op, self.to(left, common, node), self.to(right, common, node), at=node.at)
 
     def membership(self, node: In, child: Expr) -> Expr:
-        constants = [fold(option, self.visit) for option in node.options]
-        if not all(isinstance(constant, Literal) for constant in constants):
-            arms = tuple(self.compare(Compare("=", child, c, at=node.at), child, c) for c in constants)
-            return arms[0] if len(arms) == 1 else Or(arms, at=node.at)
-        node = In(child, tuple(constants), at=node.at)
-        if child.type is None:
-            return In(child, node.options, at=node.at)
-        common = self.common([child, *node.options], node)
-        if common is None:
-            return In(child, node.options, at=node.at)
-        return In(self.to(child, common, node), self.options(node, common), at=node.at)
+        """All options are compared in one type, that of the whole list; columns among them make it an OR."""
+        listed = [fold(option, self.visit) for option in node.options]
+        unknown = child.type is None or any(option.type is None for option in listed)
+        common = None if unknown else self.common([child, *listed], node)
+        if all(isinstance(option, Literal) for option in listed):
+            bound = In(child, tuple(listed), at=node.at)
+            return (
+                bound if common is None else In(self.to(child, common, node), self.options(bound, common), at=node.at)
+            )
+        value = child if common is None else self.to(child, common, node)
+        others = listed if common is None else [self.to(option, common, node) for option in listed]
+        arms = tuple(Compare("=", value, other, at=node.at) for other in others)
+        return arms[0] if len(arms) == 1 else Or(arms, at=node.at)
 
     def options(self, node: In, to: pa.DataType) -> tuple[Literal, ...]:
         """The constants of a list cast together: one call, not one for each of 10,000."""
@@ -188,7 +192,7 @@ class _Binder:
         common = common_type_of(distinct)
         if common is not None and not is_nested(common) and all(castable(t, common) for t in distinct):
             return common
-        if all(is_decimal(t) or is_integer(t) for t in distinct):
+        if all(is_decimal(t) or is_integer(t) for t in distinct) or (common is not None and pa.types.is_struct(common)):
             return None
         names = " with ".join(dict.fromkeys(type_name(side.type) for side in sides))
         what = f"cannot compare {names}: {node}"
@@ -223,6 +227,8 @@ class _Binder:
             return child
         if pa.types.is_null(child.type):
             return Literal(None, pa.bool_(), at=child.at)
+        if child.type == pa.string():
+            return self.to(child, pa.bool_(), child)
         message = f"{child} is {type_name(child.type)}, not a condition"
         raise TypeMismatchError(message, self.text, child.at, expected="a boolean")
 
@@ -310,9 +316,16 @@ def _tight(side: Expr, others: set[pa.DataType | None]) -> pa.DataType:
     return side.type
 
 
-def _fits(value: int, t: pa.DataType) -> bool:
+def _beyond_bigint(left: Expr, right: Expr) -> bool:
+    """An integer beside a decimal that no bigint reaches: Spark's analyzer answers without looking, even for NULL."""
+    if left.type is None or not is_integer(left.type) or not isinstance(right, Literal) or right.value is None:
+        return False
+    return is_decimal(right.type) and not _fits(right.value, pa.int64())
+
+
+def _fits(value: Any, t: pa.DataType) -> bool:
     low, high = integer_range(t)
-    return low <= value <= high
+    return bool(low <= value <= high)
 
 
 def _with_interval(node: Call) -> Call:

@@ -30,7 +30,6 @@ from penstock.predicate.tree import (
     Lookup,
     Not,
     Or,
-    terms_of,
 )
 from penstock.predicate.types import MAX_PRECISION
 
@@ -70,6 +69,7 @@ _ARGUMENTS: dict[type[exp.Expression], frozenset[str]] = {
         (exp.StrPosition, "substr"),
     )
 }
+_TESTS = (exp.Like, exp.ILike, exp.RegexpLike, exp.In, exp.Between, exp.Is, exp.Escape)
 _REFUSED = (
     exp.Query,
     exp.Subquery,
@@ -148,8 +148,19 @@ def _check_arguments(node: exp.Expression, text: str) -> None:
         raise _refused(node, text)
 
 
+def _check_precedence(node: exp.Expression, text: str) -> None:
+    """Where sqlglot and Spark group operators differently, parentheses are asked for."""
+    operands = [node.args.get("this"), node.args.get("expression")]
+    compared = type(node) in _COMPARISONS or isinstance(node, exp.NEQ | exp.NullSafeNEQ)
+    if compared and any(isinstance(o, _TESTS) for o in operands):
+        raise PredicateError("a test inside a comparison: put parentheses around it", text, node.meta.get("start"))
+    if isinstance(node, exp.DPipe) and any(isinstance(o, exp.Add | exp.Sub) for o in operands):
+        raise PredicateError("|| beside + or -: put parentheses around one of them", text, node.meta.get("start"))
+
+
 def _build(node: exp.Expression, parts: list[Expr], text: str) -> Expr:
     _check_arguments(node, text)
+    _check_precedence(node, text)
     at = _position(node, parts)
     for handler in (_build_leaf, _build_test, _build_call):
         found = handler(node, parts, at, text)
@@ -219,10 +230,12 @@ def _build_call(node: exp.Expression, parts: list[Expr], at: int | None, text: s
     match node:
         case exp.Neg() if isinstance(parts[0], Literal) and not isinstance(parts[0].value, str | bytes | None):
             return _negated(parts[0], at)
+        case exp.Neg() if isinstance(parts[0], Cast):
+            return _negated_suffixed(parts[0], at)
         case exp.Case():
             return Call("case", _case(node, parts), at=at)
         case exp.Extract():
-            return Call(str(node.this.name).lower(), tuple(parts), at=at)
+            return _extract(str(node.this.name).lower(), parts[0], at)
         case exp.Substring():
             return Call("substring", tuple(parts), at=at)
         case exp.Trim() if len(parts) == 1:
@@ -276,13 +289,25 @@ def _decimal_type(value: Decimal, digits: str, text: str) -> pa.DataType:
     return pa.decimal128(precision, scale)
 
 
-def _negated(literal: Literal, at: int | None) -> Literal:
-    """-2147483648 is an int although 2147483648 is not."""
+def _negated(literal: Literal, at: int | None) -> Expr:
+    """-2147483648 is an int although 2147483648 is not; -(-2147483648) overflows and is left to Spark."""
     value = -literal.value
     for narrow, limit in ((pa.int32(), 1 << 31), (pa.int64(), 1 << 63)):
         if value == -limit and literal.type in (pa.int64(), pa.decimal128(19, 0)):
             return Literal(-limit, narrow, at=at)
+    if pa.types.is_integer(literal.type) and value >= 1 << literal.type.bit_width - 1:
+        return Call("negative", (literal,), at=at)
     return Literal(value, literal.type, at=at)
+
+
+def _negated_suffixed(cast: Cast, at: int | None) -> Expr:
+    """`-128Y` is a tinyint although `128Y` is not."""
+    child = cast.child
+    if isinstance(child, Literal) and isinstance(child.value, int | Decimal) and pa.types.is_integer(cast.type):
+        value = -int(child.value)
+        if value == -(1 << cast.type.bit_width - 1):
+            return Literal(value, cast.type, at=at)
+    return Call("negative", (cast,), at=at)
 
 
 def _hex(digits: str, text: str) -> bytes:
@@ -290,6 +315,13 @@ def _hex(digits: str, text: str) -> bytes:
         return bytes.fromhex(digits if len(digits) % 2 == 0 else "0" + digits)
     except ValueError:
         raise PredicateError(f"X'{digits[:50]}' is not hexadecimal", text, text.find(digits)) from None
+
+
+def _extract(unit: str, value: Expr, at: int | None) -> Expr:
+    """The units that are functions of the same name; `second`, which has a fraction here, and the rest are opaque."""
+    if unit in ("year", "quarter", "month", "day", "hour", "minute"):
+        return Call(unit, (value,), at=at)
+    return Call("date_part", (Literal(unit, pa.string()), value), at=at)
 
 
 def _interval(node: exp.Interval, at: int | None) -> Expr:
@@ -343,19 +375,11 @@ def _is(left: Expr, right: Expr, at: int | None) -> Expr | None:
 
 
 def _in(value: Expr, options: list[Expr], at: int | None) -> Expr | None:
-    if options and all(_is_constant(option) for option in options):
-        return In(value, tuple(options), at=at)
     if isinstance(value, Call) and value.name == "tuple":
         return _tuple_in(value, options, at)
-    arms = tuple(Compare("=", value, option, at=at) for option in options)
-    return arms[0] if len(arms) == 1 else Or(arms, at=at)
-
-
-def _is_constant(option: Expr) -> bool:
-    """Whether binding may make a literal of it: it names no column."""
-    return isinstance(option, Literal) or (
-        not terms_of(option) and not (isinstance(option, Call) and option.name == "tuple")
-    )
+    return In(
+        value, tuple(options), at=at
+    )  # binding gives all of them one type, and makes an OR where columns are listed
 
 
 def _tuple_in(value: Call, options: list[Expr], at: int | None) -> Expr | None:

@@ -32,11 +32,21 @@ from penstock.predicate.tree import (
 from penstock.predicate.types import TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_integer, type_name
 
 _SUFFIX = {pa.int8(): "Y", pa.int16(): "S", pa.int32(): "", pa.int64(): "L"}
-_OPERATORS = {"+": 6, "-": 6, "||": 6, "*": 7, "/": 7, "%": 7, "div": 7, "&": 5, "|": 5, "^": 5}
+_SUM, _UNARY, _ATOM = 60, 80, 90
+_OPERATORS = {"+": _SUM, "-": _SUM, "||": _SUM, "*": 70, "/": 70, "%": 70, "div": 70, "&": 54, "^": 52, "|": 50}
+_RESERVED = frozenset(  # words that Spark or sqlglot would not read as a column
+    word
+    for line in (
+        "all and any between case cast cross current_date current_timestamp current_user distinct else end",
+        "exists false for from having if ilike in interval is join lateral like not null on or regexp rlike",
+        "select session_user then true try_cast union using values when where with xor",
+    )
+    for word in line.split()
+)
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\000", "\x1a": "\\Z"}
 # How tightly a printed node binds; an operand that binds less tightly than its parent gets parentheses.
-_OR, _AND, _NOT, _TEST, _ATOM = 1, 2, 3, 4, 9
+_OR, _AND, _NOT, _TEST = 10, 20, 30, 40
 _Printed = tuple[str, int]
 _MOST_OPTIONS, _SHOWN_OPTIONS = 6, 3
 
@@ -80,10 +90,8 @@ def quote_name(name: str) -> str:
 
 
 def _reserved(name: str) -> bool:
-    words = (
-        "and or not in is like between null true false case when then else end cast try_cast interval exists any all"
-    )
-    return name.lower() in words.split()
+    """Words that Spark or sqlglot would not read as a column."""
+    return name.lower() in _RESERVED
 
 
 def literal_sql(literal: Literal) -> str:
@@ -139,7 +147,7 @@ def _print(node: Expr, below: tuple[_Printed, ...]) -> _Printed:
     if isinstance(node, Column):
         return ".".join(quote_name(part) for part in node.path), _ATOM
     if isinstance(node, Literal):
-        return literal_sql(node), 8 if _negative(node) else _ATOM
+        return literal_sql(node), _UNARY if _negative(node) else _ATOM
     if isinstance(node, Lookup):
         return f"{_within(below[0], _ATOM)}[{below[1][0]}]", _ATOM
     if isinstance(node, Cast):
@@ -187,11 +195,11 @@ def _print_call(node: Call, below: tuple[_Printed, ...]) -> _Printed:
         symbol = node.name.upper()
         return f"{_within(below[0], level)} {symbol} {_within(below[1], level + 1)}", level
     if node.name == "negative" and len(below) == 1:
-        return f"-{_within(below[0], _ATOM)}", 8
+        return f"-{_within(below[0], _ATOM)}", _UNARY
     if node.name == "interval" and len(node.args) == 2:
         return _interval_sql(*node.args), _ATOM
     if node.name == "add_interval":
-        return f"{_within(below[0], 6)} + {_interval_sql(*node.args[1:])}", 6
+        return f"{_within(below[0], _SUM)} + {_interval_sql(*node.args[1:])}", _SUM
     if node.name == "case":
         return _print_case([text for text, _ in below]), _ATOM
     return f"{node.name}({', '.join(text for text, _ in below)})", _ATOM
