@@ -1,15 +1,15 @@
 -- Predicates written by hand, by what may go wrong with them, over the columns of predicate_rows.py; one a line.
 
 --- comparisons
-[open] i < 99999999999999999999
-[open] i >= -99999999999999999999
-[open] l <= 9223372036854775807.5
-[open] l > 9223372036854775807.5
-[open] NOT l > 9223372036854775808
-[open] 99999999999999999999 > ti
-[open] l < 9223372036854775808 AND b
-[open] i > 99999999999999999999 IS NULL
-[open] st.a < 99999999999999999999
+i < 99999999999999999999
+i >= -99999999999999999999
+l <= 9223372036854775807.5
+l > 9223372036854775807.5
+NOT l > 9223372036854775808
+99999999999999999999 > ti
+l < 9223372036854775808 AND b
+i > 99999999999999999999 IS NULL
+st.a < 99999999999999999999
 i <=> 99999999999999999999
 l < 1.5
 l >= -1.5
@@ -47,8 +47,8 @@ NULL
 TRUE
 FALSE
 NOT NULL
-[open] NULL = NULL
-[open] NULL <=> NULL
+NULL = NULL
+NULL <=> NULL
 i = i
 i <=> j
 i < j
@@ -105,9 +105,9 @@ i > -2147483648
 l = 9223372036854775807
 l = -9223372036854775808
 l > 9223372036854775807
-[open] l < 9223372036854775808
+l < 9223372036854775808
 l = 9223372036854775808
-[open] l > -9223372036854775809
+l > -9223372036854775809
 i <> 99999999999999999999
 ti < 128
 ti > -129
@@ -120,8 +120,8 @@ ntz IN (TIMESTAMP '2024-11-03 01:30:00Z', '2024-03-10 02:30:00Z', NULL)
 dt IN (TIMESTAMP '1970-01-01 12:00:00', '2024-03-10 12:00:00')
 dt IN (CAST(ts AS date), '2024-03-10 12:00:00')
 dt IN (ts, '2024-03-10 12:00:00')
-[open] s IN (t, 1)
-[open] s IN (i, '01')
+s IN (t, 1)
+s IN (i, '01')
 i IN (j, 1.5, '5')
 l IN (d, 9007199254740993)
 q IN (i, 9007199254740992D)
@@ -448,7 +448,7 @@ s LIKE upper('a%')
 s NOT LIKE t
 NOT s LIKE t
 s LIKE '%\\\\%'
-[open] s LIKE 'a%' = b
+s LIKE 'a%' = b
 s LIKE ('a%')
 s NOT LIKE ('a_c') ESCAPE '!'
 s LIKE 'a%'
@@ -972,9 +972,9 @@ l = 5l
 si = 5S
 si = 5s
 ti = 5Y
-[open] ti = -128Y
-[open] si = -32768S
-[open] l = -9223372036854775808L
+ti = -128Y
+si = -32768S
+l = -9223372036854775808L
 i = 5Y
 d = 1.5D
 d = 1.5d
@@ -1060,22 +1060,22 @@ ts >= TIMESTAMP '2024-03-10 02:30:00.1234567'
 ts = TIMESTAMP '2024-03-10 02:30:00+00'
 to_date(s, 'yyyy-MM-dd') = dt
 to_timestamp(s, 'yyyy-MM-dd') = ts
-[open] extract(days FROM dt) = 10
-[open] extract(minutes FROM ts) = 30
-[open] extract(seconds FROM ts) = 0
-[open] extract(second FROM ntz) > 0.1
-[open] extract(hours FROM ts) = 1
-[open] extract(mins FROM ts) = 30
-[open] extract(years FROM dt) = 2024
-[open] extract(mon FROM dt) = 3
-[open] extract(qtr FROM dt) = 1
-[open] extract(d FROM dt) = 10
-[open] extract(y FROM dt) = 2024
-[open] extract(m FROM ts) = 30
-[open] extract(h FROM ts) = 1
-[open] extract(s FROM ts) = 1
-[open] extract(w FROM dt) = 10
-[open] extract(dayofweek_iso FROM dt) = 7
+extract(days FROM dt) = 10
+extract(minutes FROM ts) = 30
+extract(seconds FROM ts) = 0
+extract(second FROM ntz) > 0.1
+extract(hours FROM ts) = 1
+extract(mins FROM ts) = 30
+extract(years FROM dt) = 2024
+extract(mon FROM dt) = 3
+extract(qtr FROM dt) = 1
+extract(d FROM dt) = 10
+extract(y FROM dt) = 2024
+extract(m FROM ts) = 30
+extract(h FROM ts) = 1
+extract(s FROM ts) = 1
+extract(w FROM dt) = 10
+extract(dayofweek_iso FROM dt) = 7
 extract(year FROM s) = 2024
 [open] extract(DAY FROM INTERVAL 5 DAYS) = 5
 date_part('second', ts) = 0
@@ -1157,12 +1157,12 @@ extract(DAY FROM ts) = 3
 extract(HOUR FROM ts) = 1
 date_part('year', ts) = 2024
 extract(quarter FROM dt) = 1
-[open] extract(second FROM ts) = 0
-[open] extract(dow FROM dt) = 1
-[open] extract(doy FROM dt) = 70
-[open] extract(week FROM dt) = 10
+extract(second FROM ts) = 0
+extract(dow FROM dt) = 1
+extract(doy FROM dt) = 70
+extract(week FROM dt) = 10
 extract(dayofweek FROM dt) = 1
-[open] extract(yearofweek FROM dt) = 2024
+extract(yearofweek FROM dt) = 2024
 unix_seconds(ts) = 0
 unix_micros(ts) = 1
 unix_date(dt) = 19782
@@ -1485,8 +1485,8 @@ i AND b
 i
 s
 NOT i
-[open] NOT s
-[open] b AND s
+NOT s
+b AND s
 i IN (TRUE)
 i IN (1, TRUE)
 dt IN (1, 2)

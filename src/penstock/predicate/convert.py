@@ -69,6 +69,7 @@ _ARGUMENTS: dict[type[exp.Expression], frozenset[str]] = {
         (exp.StrPosition, "substr"),
     )
 }
+_BITS = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
 _TESTS = (exp.Like, exp.ILike, exp.RegexpLike, exp.In, exp.Between, exp.Is, exp.Escape)
 _REFUSED = (
     exp.Query,
@@ -154,6 +155,8 @@ def _check_precedence(node: exp.Expression, text: str) -> None:
     compared = type(node) in _COMPARISONS or isinstance(node, exp.NEQ | exp.NullSafeNEQ)
     if compared and any(isinstance(o, _TESTS) for o in operands):
         raise PredicateError("a test inside a comparison: put parentheses around it", text, node.meta.get("start"))
+    if isinstance(node, _BITS) and any(isinstance(o, _BITS) and type(o) is not type(node) for o in operands):
+        raise PredicateError("&, | and ^ beside each other: put parentheses", text, node.meta.get("start"))
     if isinstance(node, exp.DPipe) and any(isinstance(o, exp.Add | exp.Sub) for o in operands):
         raise PredicateError("|| beside + or -: put parentheses around one of them", text, node.meta.get("start"))
 

@@ -193,6 +193,8 @@ def _print_call(node: Call, below: tuple[_Printed, ...]) -> _Printed:
     if node.name in _OPERATORS and len(below) == 2:
         level = _OPERATORS[node.name]
         symbol = node.name.upper()
+        if node.name in "&|^":  # each beside another in parentheses: few know how they bind
+            return f"{_within(below[0], _SUM)} {symbol} {_within(below[1], _SUM)}", level
         return f"{_within(below[0], level)} {symbol} {_within(below[1], level + 1)}", level
     if node.name == "negative" and len(below) == 1:
         return f"-{_within(below[0], _ATOM)}", _UNARY
