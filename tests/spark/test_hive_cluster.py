@@ -60,8 +60,8 @@ def test_queries_on_a_cluster_of_processes(tmp_path: Path) -> None:
     found = json.loads(out.splitlines()[-1])
     assert found == {
         "queries": [
-            [16, 48, 1], [8, 24, 1], [4, 11, 1], [4, 12, 1], [10, 30, 1],
-            [4, 4, 1], [0, 0, 1], [4, 12, 1], [4, 12, 1], [16, 31, 1],
+            [16, 48, 1], [8, 24, 1], [4, 8, 1], [4, 12, 1], [10, 30, 1],
+            [4, 4, 1], [0, 0, 1], [4, 12, 1], [4, 12, 1], [16, 30, 1],
         ],
         "join": [4, 12],
         "function": 12,

@@ -47,6 +47,7 @@ class Derived:
 
 Term = Expr | Derived
 Codes = npt.NDArray[np.intp]
+_MOST_RECENT = 16
 
 
 @dataclass(frozen=True)
@@ -74,9 +75,24 @@ class Exact:
 
     def admits(self, domain: Domain, rows: Rows) -> Mask:
         """Which containers may have a row whose value is in the set."""
-        codes = at(self.encoded[0], rows)
-        fits = np.append(self._ranges.overlaps(domain), domain.null).take(codes)
+        fits = self._admitted(domain).take(at(self.encoded[0], rows))
         return fits if self.known is None else fits | ~at(self.known, rows)
+
+    def _admitted(self, domain: Domain) -> Mask:
+        """For each distinct value, and for NULL behind them, whether it is in the set; kept for the last few sets."""
+        recent = self._recent
+        known = recent.get(id(domain))
+        if known is not None and known[0] is domain:
+            return known[1]
+        found = np.append(self._ranges.overlaps(domain), domain.null)
+        if len(recent) >= _MOST_RECENT:
+            recent.clear()
+        recent[id(domain)] = (domain, found)
+        return found
+
+    @cached_property
+    def _recent(self) -> dict[int, tuple[Domain, Mask]]:
+        return {}
 
     def single_values(self, rows: Rows) -> tuple[pa.Array, Mask]:
         """The value of every row of each container, and where it is known."""
