@@ -7,12 +7,12 @@ type has no known value: pruning keeps it, reading it is an error.
 
 from __future__ import annotations
 
+import re
 import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,8 @@ from penstock.tables.hive.listing import Lister
 from penstock.tables.hive.names import check_utf8, is_data_file, is_hidden, parse_name
 from penstock.tables.storage import Entry
 
+# What Java escapes in the path of a URI: ASCII that is not legal there, and spaces and controls of other alphabets.
+_NOT_IN_URLS = re.compile(r"[^A-Za-z0-9_\-!.~'()*,;:$&+=/@\u0080-\U0010ffff]|[\u0080-\u009f]|(?=[^\x00-\x7f])\s")
 Positions = npt.NDArray[np.int64]
 METADATA = pa.struct(
     {"file_path": pa.string(), "file_name": pa.string(), "file_size": pa.int64(), "file_modification_time": TIMESTAMP}
@@ -181,7 +183,7 @@ def judge(pruner: Pruner, containers: Containers) -> Judgement:
     `k = 999` is false of every tinyint, and so of every typed directory; `k=999` is none.
     """
     judgement = pruner.judge(containers)
-    partly = [f for f in containers.facts if isinstance(f, Exact) and f.known is not None]
+    partly = [f for f in containers.facts if isinstance(f, Exact) and f.name is not None and f.known is not None]
     if not partly:
         return judgement
     untyped = ~np.logical_and.reduce([f.known for f in partly if f.known is not None])
@@ -217,13 +219,24 @@ def typed(texts: list[str | None], to: pa.DataType, zone: str) -> tuple[pa.Array
 
 def _metadata_facts(names: list[str], sizes: list[int], times: list[int]) -> list[Fact]:
     """What Spark calls `_metadata`, as far as a listing tells it."""
+    urls = [_spark_url(name) for name in names]
     values: dict[str, pa.Array] = {
-        "file_path": pa.array([quote(name, safe="/:=@!$&'()*+,;~-._") for name in names], pa.string()),
-        "file_name": pa.array([quote(name.rsplit("/", 1)[-1]) for name in names], pa.string()),
+        "file_path": pa.array(urls, pa.string()),
+        "file_name": pa.array([url.rsplit("/", 1)[-1] for url in urls], pa.string()),
         "file_size": pa.array(sizes, pa.int64()),
         "file_modification_time": pa.array(times, pa.int64()).view(TIMESTAMP),
     }
     return [Exact(Column(("_metadata", name), v.type), v, label="file") for name, v in values.items()]
+
+
+def _spark_url(name: str) -> str:
+    """A file as `_metadata.file_path` shows it: Java escapes what is not legal in a path, and keeps other alphabets.
+
+    >>> _spark_url("file:///t/p=x y/ö#1.parquet")
+    'file:/t/p=x%20y/ö%231.parquet'
+    """
+    escaped = _NOT_IN_URLS.sub(lambda found: "".join(f"%{octet:02X}" for octet in found.group().encode()), name)
+    return "file:" + escaped.removeprefix("file://") if name.startswith("file:///") else escaped
 
 
 def unreadable(plan: Plan, columns: Sequence[pa.Field]) -> LayoutError | None:
