@@ -302,7 +302,7 @@ def test_filters_on_the_path_prune_files_before_they_are_opened(base: Path, open
     for name in ("a b", "c", "d"):
         write_file(base / "t" / "k=ü" / f"{name}.parquet")
     table = open_at(base / "t", "k string")
-    assert len(table.plan("_metadata.file_path LIKE '%/k=%C3%BC/a%20b.parquet'").files) == 1
+    assert len(table.plan("_metadata.file_path LIKE '%/k=ü/a%20b.parquet'").files) == 1
     assert len(table.plan("_metadata.file_name IN ('c.parquet', 'd.parquet')").files) == 2
     assert len(table.plan("_metadata.file_size > 100000").files) == 0
     assert len(table.plan(path="%/c.parquet").files) == 1
