@@ -16,7 +16,6 @@ def write(tmp_path: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.skipif(not README.exists(), reason="there is no README.md")
 def test_the_readme_is_true(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_file(README)
