@@ -11,9 +11,10 @@ import pytest
 
 import penstock
 from penstock.errors import LimitError, StorageError
+from penstock.tables.entries import Entries
 from penstock.tables.hive import listing
 from penstock.tables.hive.table import HiveTable
-from penstock.tables.storage import Entry, Storage, open_storage
+from penstock.tables.storage import Storage, open_storage
 from tests.fixtures.hive_writer import write_file
 
 
@@ -87,7 +88,7 @@ def test_threads_that_ask_at_once_list_once(tmp_path: Path, monkeypatch: pytest.
     table = make(tmp_path, cache_seconds=60)
     listed, real, lock = [], Storage.entries, threading.Lock()
 
-    def slowly(self: Storage, path: str) -> list[Entry]:
+    def slowly(self: Storage, path: str) -> Entries:
         with lock:
             listed.append(path)
         time.sleep(0.05)
@@ -114,7 +115,7 @@ def test_an_error_reaches_all_who_wait_for_it(tmp_path: Path, monkeypatch: pytes
     table = make(tmp_path, cache_seconds=60)
     calls: list[str] = []
 
-    def fails(self: Storage, path: str) -> list[Entry]:
+    def fails(self: Storage, path: str) -> Entries:
         calls.append(path)
         time.sleep(0.1)
         raise StorageError("broken")
@@ -144,14 +145,14 @@ def test_the_limit_of_one_plan_does_not_stop_another_that_waits_for_its_listing(
     future, mine = cache.claim(key)
     assert mine
     found: list[int] = []
-    waiter = threading.Thread(target=lambda: found.append(len(fresh.list_one(storage.path))))
+    waiter = threading.Thread(target=lambda: found.append(len(fresh.list_one(storage.path).names)))
     waiter.start()
     time.sleep(0.05)
     cache.forget(key, future)
     future.set_exception(LimitError("the first plan is at its limit"))
     waiter.join(5)
     assert found == [3]
-    assert (fresh.calls, len(spent.list_one(storage.path)), spent.calls) == (1, 3, 0)
+    assert (fresh.calls, len(spent.list_one(storage.path).names), spent.calls) == (1, 3, 0)
 
 
 def test_the_key_of_a_listing_tells_accounts_apart_without_a_credential() -> None:

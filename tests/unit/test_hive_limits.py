@@ -10,8 +10,9 @@ import pytest
 
 import penstock
 from penstock.errors import LimitError, PenstockWarning, StorageError
+from penstock.tables.entries import Entries
 from penstock.tables.hive.table import HiveTable
-from penstock.tables.storage import Entry, Storage
+from penstock.tables.storage import Storage
 
 
 class Listings:
@@ -24,7 +25,7 @@ class Listings:
         self._real, self._lock = Storage.entries, threading.Lock()
         monkeypatch.setattr(Storage, "entries", lambda storage, path: self._list(storage, path))
 
-    def _list(self, storage: Storage, path: str) -> list[Entry]:
+    def _list(self, storage: Storage, path: str) -> Entries:
         with self._lock:
             self.paths.append(path)
         if self.fails and path.endswith(self.fails):

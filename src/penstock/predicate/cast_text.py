@@ -128,6 +128,9 @@ def parse_timestamp(text: str) -> tuple[int, str | None]:
 
 def string_to_integer(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
     """Fails outside the range of the target."""
+    plain = _all_plain(values, r"^-?[0-9]{1,18}$", to)
+    if plain is not None:
+        return Vector(plain)
     low, high = integer_range(to)
 
     def read(text: str) -> int:
@@ -157,7 +160,8 @@ def string_to_boolean(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
 
 def string_to_date(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
     """See `parse_date`."""
-    return by_distinct(values, to, parse_date)
+    plain = _all_plain(values, r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}$", to)
+    return Vector(plain) if plain is not None else by_distinct(values, to, parse_date)
 
 
 def string_to_timestamp(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
@@ -170,6 +174,16 @@ def string_to_timestamp(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
     here = timestamps_from_local(numbers(local.values), valid(local.values), zone)
     failed = union(here.failed, _both(local, named))
     return Vector(pc.coalesce(here.values, named.values), failed)
+
+
+def _all_plain(values: pa.Array, pattern: str, to: pa.DataType) -> pa.Array | None:
+    """What Arrow reads of texts that are all of a form on which it and Spark agree; None when one is not."""
+    if pc.all(pc.match_substring_regex(values, pattern)).as_py() is False:
+        return None
+    try:
+        return values.cast(to)
+    except pa.ArrowInvalid:  # out of range, or no day of the calendar
+        return None
 
 
 def date_to_string(values: pa.Array, to: pa.DataType, zone: str) -> Vector:

@@ -18,19 +18,10 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from penstock.errors import StorageError
+from penstock.tables.entries import Entries, LocalEntries, RemoteEntries
 
 Properties = Mapping[str, str]
 _S3 = ("s3", "s3a", "s3n")
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One thing in a directory, by its name as it was found."""
-
-    name: str
-    is_directory: bool
-    size: int
-    modified_ns: int
 
 
 @dataclass(frozen=True)
@@ -74,9 +65,9 @@ class Storage:
             properties["s3.region"] = "us-east-1"
         return PyArrowFileIO(properties).fs_by_scheme("s3", self.bucket)
 
-    def entries(self, path: str) -> list[Entry]:
-        """The entries of one directory, in the order of their names: one List call."""
-        return sorted(self._local(path) if self.scheme == "file" else self._remote(path), key=lambda e: e.name)
+    def entries(self, path: str) -> Entries:
+        """The entries of one directory: one List call."""
+        return self._local(path) if self.scheme == "file" else self._remote(path)
 
     def open(self, path: str) -> Any:
         """A file for reading."""
@@ -87,10 +78,9 @@ class Storage:
         except OSError as error:
             raise self.trouble(path, error) from None
 
-    def _local(self, path: str) -> list[Entry]:
+    def _local(self, path: str) -> Entries:
         try:
-            with os.scandir(path) as found:
-                return [_local_entry(entry) for entry in found]
+            return LocalEntries(path)
         except FileNotFoundError:
             raise StorageError(f"{path} does not exist", hint="check the path") from None
         except NotADirectoryError:
@@ -98,18 +88,15 @@ class Storage:
         except OSError as error:
             raise self.trouble(path, error) from None
 
-    def _remote(self, path: str) -> list[Entry]:
-        from pyarrow.fs import FileSelector, FileType
+    def _remote(self, path: str) -> Entries:
+        from pyarrow.fs import FileSelector
 
         try:
-            found = self.filesystem.get_file_info(FileSelector(path, recursive=False))
+            return RemoteEntries(self.filesystem.get_file_info(FileSelector(path, recursive=False)))
         except FileNotFoundError:
             raise self._missing(path) from None
         except OSError as error:
             raise self.trouble(path, error) from None
-        return [
-            Entry(info.base_name, info.type == FileType.Directory, info.size or 0, info.mtime_ns or 0) for info in found
-        ]
 
     def _missing(self, path: str) -> StorageError:
         """An object has nothing below it either; one more request tells the two apart."""
@@ -138,15 +125,6 @@ class Storage:
 def is_secret(name: str) -> bool:
     """Whether the value of a property must not be shown or kept."""
     return any(word in name.lower() for word in ("secret", "token", "key", "password", "credential"))
-
-
-def _local_entry(entry: os.DirEntry[str]) -> Entry:
-    try:
-        stat = entry.stat()
-    except FileNotFoundError:
-        # A link to nothing, or a file removed since: opening it says so, if it comes to that.
-        return Entry(entry.name, False, 0, 0)
-    return Entry(entry.name, entry.is_dir(), stat.st_size, stat.st_mtime_ns)
 
 
 def open_storage(location: str | os.PathLike[str], storage: Properties | str | None = None) -> Storage:

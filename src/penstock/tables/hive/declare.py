@@ -52,14 +52,15 @@ def _look(storage: Storage) -> tuple[pa.Field, ...]:
     found: list[pa.Field] = []
     path = storage.path
     while True:
-        below = [entry for entry in storage.entries(path) if entry.is_directory and not is_hidden(entry.name)]
-        named = [(entry, parse_name(entry.name, storage.url_of(path))) for entry in below]
-        first = next(((entry, parsed) for entry, parsed in named if parsed is not None), None)
+        entries = storage.entries(path)
+        below = (entries.entry(i) for i in entries.in_order() if not is_hidden(entries.names[i]))
+        named = ((e.name, parse_name(e.name, storage.url_of(path))) for e in below if e.is_directory)
+        first = next(((raw, parsed) for raw, parsed in named if parsed is not None), None)
         if first is None:
             break
-        entry, (name, text) = first
+        raw, (name, text) = first
         found.append(pa.field(name, _guess(text)))
-        path = f"{path}/{entry.name}"
+        path = f"{path}/{raw}"
     if not found:
         hint = "declare them, or read the directory with pyarrow or Spark directly"
         raise LayoutError(f"{storage.url} has no partition directories", hint=hint)

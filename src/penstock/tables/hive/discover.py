@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from penstock.errors import LayoutError, LimitError, PenstockWarning
@@ -28,13 +27,13 @@ from penstock.prune.facts import Exact, Fact
 from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.plan import Plan, count, make_plan
 from penstock.prune.verdict import Reason, Verdict
+from penstock.tables.entries import Entry
+from penstock.tables.hive.candidates import Candidates, Look, Positions, candidates
 from penstock.tables.hive.listing import Lister
 from penstock.tables.hive.names import check_utf8, is_data_file, is_hidden, parse_name
-from penstock.tables.storage import Entry
 
 # What Java escapes in the path of a URI: ASCII that is not legal there, and spaces and controls of other alphabets.
 _NOT_IN_URLS = re.compile(r"[^A-Za-z0-9_\-!.~'()*,;:$&+=/@\u0080-\U0010ffff]|[\u0080-\u009f]|(?=[^\x00-\x7f])\s")
-Positions = npt.NDArray[np.int64]
 METADATA = pa.struct(
     {"file_path": pa.string(), "file_name": pa.string(), "file_size": pa.int64(), "file_modification_time": TIMESTAMP}
 )
@@ -53,11 +52,11 @@ class Branch:
     """The directories of one level that are still in question: their paths, and the text of each key so far."""
 
     paths: list[str]
-    texts: list[list[str | None]] = field(default_factory=list)
+    texts: list[pa.Array] = field(default_factory=list)
 
-    def take(self, positions: Positions) -> Branch:
-        """Some of them."""
-        return Branch([self.paths[i] for i in positions], [[column[i] for i in positions] for column in self.texts])
+    def texts_of(self, positions: Sequence[int] | Positions) -> list[pa.Array]:
+        """The texts of some of them."""
+        return [column.take(pa.array(positions, pa.int64())) for column in self.texts]
 
 
 class Walk:
@@ -90,26 +89,30 @@ class Walk:
 
     def _descend(self, parents: Branch, depth: int) -> Branch:
         column = self.columns[depth]
-        paths, owners, texts = [], [], []
-        for owner, entries in enumerate(self.lister.list_all(parents.paths)):
-            for entry in entries:
-                text = self._partition_text(entry, parents.paths[owner], column)
-                if text is not None:
-                    paths.append(f"{parents.paths[owner]}/{entry.name}")
-                    owners.append(owner)
-                    texts.append(text[0])
-        branch = parents.take(np.array(owners, np.int64))
-        branch = Branch(paths, [*branch.texts, texts])
-        names = pa.array(paths, pa.string())
-        judgement = judge(self._pruner_at(depth), Containers(len(paths), self._facts(branch), names=names))
+        found = candidates(parents.paths, self.lister.list_all(parents.paths), column.name, self._look_at(column))
+        judgement = self._judge_level(found, parents, depth)
+        files = [i for i in judgement.kept if not found.entry(i).is_directory]
+        if files:
+            self._note(f"files beside the directories of {column.name}", len(files))
+            found = found.take(~np.isin(np.arange(found.count), files))
+            judgement = self._judge_level(found, parents, depth)
         self.levels.append(judgement)
-        return branch.take(judgement.kept)
+        kept = found.in_order(judgement.kept)
+        texts = [*parents.texts_of(found.owners[kept]), found.texts.take(pa.array(kept, pa.int64()))]
+        return Branch([found.path(i) for i in kept], texts)
+
+    def _judge_level(self, found: Candidates, parents: Branch, depth: int) -> Judgement:
+        facts = self._facts([*parents.texts_of(found.owners), found.texts])
+        return judge(self._pruner_at(depth), Containers(found.count, facts))
 
     def _pruner_at(self, depth: int) -> Pruner:
         """The predicate without what only the types of deeper levels say: a directory there may not fit its type."""
         deeper = [Column((c.name,), c.type) for c in self.columns[depth + 1 :] if c.type != pa.string()]
         hidden = [term for term in terms_of(self.pruner.predicate) if term in deeper]
         return Pruner(_without(self.pruner.predicate, hidden), self.zone) if hidden else self.pruner
+
+    def _look_at(self, column: pa.Field) -> Look:
+        return lambda entry, where: self._partition_text(entry, where, column)
 
     def _partition_text(self, entry: Entry, where: str, column: pa.Field) -> tuple[str | None] | None:
         """The text of a partition directory in a tuple, or None for what is no partition."""
@@ -131,17 +134,17 @@ class Walk:
             raise LayoutError(f"{place} stands for NULL, but {column.name} is declared NOT NULL")
         return (found[1],)
 
-    def _note(self, what: str) -> None:
-        self.notes[what] = self.notes.get(what, 0) + 1
+    def _note(self, what: str, number: int = 1) -> None:
+        self.notes[what] = self.notes.get(what, 0) + number
 
     def _said(self) -> list[str]:
         root = self.lister.storage.url
         return [f"not read in {root}: {number:,} {what}" for what, number in self.notes.items()]
 
-    def _facts(self, branch: Branch) -> list[Fact]:
-        return [self._fact(column, texts) for column, texts in zip(self.columns, branch.texts, strict=False)]
+    def _facts(self, texts: Sequence[pa.Array]) -> list[Fact]:
+        return [self._fact(column, known) for column, known in zip(self.columns, texts, strict=False)]
 
-    def _fact(self, column: pa.Field, texts: list[str | None]) -> Exact:
+    def _fact(self, column: pa.Field, texts: pa.Array) -> Exact:
         values, failed = typed(texts, column.type, self.zone)
         known = None if failed is None else ~failed
         return Exact(Column((column.name,), column.type), values, known, name=column.name)
@@ -159,9 +162,7 @@ class Walk:
     def _files(self, branch: Branch) -> Containers:
         paths, owners, sizes, times = [], [], [], []
         for owner, entries in enumerate(self.lister.list_all(branch.paths)):
-            for entry in entries:
-                if is_hidden(entry.name):
-                    continue
+            for entry in (entries.entry(i) for i in entries.in_order() if not is_hidden(entries.names[i])):
                 if entry.is_directory or not is_data_file(entry.name):
                     self._note(
                         "directories below the partitions" if entry.is_directory else "files that are no .parquet"
@@ -173,7 +174,7 @@ class Walk:
                 sizes.append(entry.size)
                 times.append(entry.modified_ns // 1_000_000 * 1_000)
         names = [self.lister.storage.url_of(path) for path in paths]
-        facts = [*self._facts(branch.take(np.array(owners, np.int64))), *_metadata_facts(names, sizes, times)]
+        facts = [*self._facts(branch.texts_of(owners)), *_metadata_facts(names, sizes, times)]
         return Containers(len(paths), facts, pa.array(names, pa.string()), None, pa.array(sizes, pa.int64()))
 
 
@@ -208,12 +209,11 @@ def _without(predicate: Expr, terms: Sequence[Any]) -> Expr:
     return fold(predicate, visit)
 
 
-def typed(texts: list[str | None], to: pa.DataType, zone: str) -> tuple[pa.Array, Mask | None]:
+def typed(texts: pa.Array, to: pa.DataType, zone: str) -> tuple[pa.Array, Mask | None]:
     """Directory texts as values, and which of them cannot be read as the type."""
-    array = pa.array(texts, pa.string())
     if to == pa.string():
-        return array.dictionary_encode(), None
-    vector = cast(array, to, zone)
+        return texts.dictionary_encode(), None
+    vector = cast(texts, to, zone)
     return vector.values, vector.failed
 
 

@@ -34,7 +34,8 @@ def first_file(storage: Storage, columns: Sequence[pa.Field]) -> str:
 
 
 def _first_below(storage: Storage, path: str, depth: int) -> str | None:
-    entries = [entry for entry in storage.entries(path) if not is_hidden(entry.name)]
+    found = storage.entries(path)
+    entries = (found.entry(i) for i in found.in_order() if not is_hidden(found.names[i]))
     if depth == 0:
         return next((f"{path}/{e.name}" for e in entries if not e.is_directory and is_data_file(e.name)), None)
     branches = (e for e in entries if e.is_directory and "=" in e.name[1:])

@@ -17,13 +17,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.errors import LayoutError
+from penstock.predicate.vector import Mask
+from penstock.prune.ranges import mask_of
 
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 _ESCAPE = re.compile(r"%([0-9a-fA-F]{2})")
 _BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+# Octets in a name that need a closer look; 0x7f and above, too, for the names that are no UTF-8.
+_ODD = np.zeros(256, np.bool_)
+_ODD[[*range(0x20), 0x7F, ord("%")]] = True
 
 
 def is_hidden(name: str) -> bool:
@@ -42,6 +52,22 @@ def parse_name(name: str, where: str) -> tuple[str, str | None] | None:
     if not equals or not key:
         return None
     return _decode(key, name, where), None if raw == DEFAULT_PARTITION else _decode(raw, name, where)
+
+
+def plain_texts(names: Sequence[str], key: str) -> tuple[pa.Array, Mask]:
+    """The texts behind `key=`, and for which of the names that is all there is to say; the others need `parse_name`."""
+    try:
+        array = pa.array(names, pa.string())
+    except UnicodeEncodeError:  # octets that are no text: one of them is enough to look at each alone
+        return pa.nulls(len(names), pa.string()), np.zeros(len(names), np.bool_)
+    prefix = f"{key}="
+    texts = pc.utf8_slice_codeunits(array, len(prefix))
+    plain = mask_of(pc.starts_with(array, prefix))
+    octets = np.frombuffer(array.buffers()[2] or b"", np.uint8)
+    if _ODD[octets].any():
+        plain &= ~mask_of(pc.match_substring_regex(array, r"[\x00-\x1f\x7f%]"))
+    special = pc.is_in(texts, pa.array([".", "..", DEFAULT_PARTITION]))
+    return texts, plain & ~mask_of(special)
 
 
 def check_utf8(name: str, where: str) -> None:

@@ -1,0 +1,75 @@
+"""What one List call found: the names as a column, and each entry when it is asked for.
+
+A directory of 50,000 partitions is judged by its names alone; a local disk tells the kind and size of an entry only for
+one more call each, so they are asked for the few that are kept. S3 tells everything at once.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.errors import StorageError
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing in a directory, by its name as it was found."""
+
+    name: str
+    is_directory: bool
+    size: int
+    modified_ns: int
+
+
+class Entries:
+    """The entries of one directory, in the order in which the storage gave them."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+
+    @abstractmethod
+    def entry(self, i: int) -> Entry:
+        """Everything that is known of one of them."""
+
+    def in_order(self) -> list[int]:
+        """The positions in the order of the names."""
+        return sorted(range(len(self.names)), key=self.names.__getitem__)
+
+
+class LocalEntries(Entries):
+    """Of a local directory."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(os.listdir(path))
+        self._path = path
+
+    def entry(self, i: int) -> Entry:
+        """Asked of the disk now."""
+        name = self.names[i]
+        path = f"{self._path}/{name}"
+        try:
+            stat = os.stat(path)
+        except FileNotFoundError:
+            if not os.path.islink(path):
+                raise StorageError(f"{path} has disappeared", hint="plan again") from None
+            return Entry(name, False, 0, 0)  # a link to nothing: opening it says so, if it comes to that
+        return Entry(name, stat.st_mode & 0o170000 == 0o040000, stat.st_size, stat.st_mtime_ns)
+
+
+class RemoteEntries(Entries):
+    """As pyarrow's file systems tell them."""
+
+    def __init__(self, found: Sequence[Any]) -> None:
+        super().__init__([info.base_name for info in found])
+        self._found = found
+
+    def entry(self, i: int) -> Entry:
+        """As it was listed."""
+        from pyarrow.fs import FileType
+
+        info = self._found[i]
+        return Entry(self.names[i], info.type == FileType.Directory, info.size or 0, info.mtime_ns or 0)
