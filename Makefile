@@ -60,7 +60,7 @@ bench: $(STAMP)  ## every benchmark, or one: make bench ONLY=name
 
 .PHONY: clean
 clean:  ## remove .venv and everything else that make creates
-	@rm -rf $(VENV) .matrix build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) .matrix .jars build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find src tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The candidates are run, not only looked up: a pyenv shim exists also for versions that are switched off, and Debian's

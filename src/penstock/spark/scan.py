@@ -27,8 +27,10 @@ from penstock.prune.facts import Exact
 from penstock.prune.judge import Judgement
 from penstock.prune.plan import Plan
 from penstock.spark.compile import new
+from penstock.spark.s3 import Bucket, open_for_spark, options_for_connect
 from penstock.spark.session import attach, gateway_of, is_connect, remember_error
 from penstock.spark.translate import translate
+from penstock.tables.storage import Storage
 
 
 class Scannable(Protocol):
@@ -36,6 +38,8 @@ class Scannable(Protocol):
 
     @property
     def key(self) -> str: ...
+    @property
+    def storage(self) -> Storage: ...
     @property
     def columns(self) -> Sequence[pa.Field]: ...
     @property
@@ -52,6 +56,7 @@ class Scannable(Protocol):
 
 
 _tables: dict[str, Scannable] = {}
+_buckets: dict[str, Bucket | None] = {}
 _lock = threading.Lock()
 
 
@@ -66,6 +71,8 @@ class Planner:
             predicate = translate([*asked["partition"], *asked["data"]], table.known_schema, table.context)
             plan = table.plan_predicate(predicate)
             table.check_readable(plan)
+            if bucket := _buckets[asked["table"]]:
+                bucket.check_client()
             return json.dumps({"summary": _summary(plan), "partitions": _partitions(plan, table.columns)})
         except PenstockError as error:
             return json.dumps({"error": remember_error(error)})
@@ -90,14 +97,15 @@ def dataframe(table: Scannable, spark: Any, where: str | None = None) -> Any:
     jvm = gateway.jvm
     types = jvm.org.apache.spark.sql.types.StructType
     partitions, data = types.fromDDL(_ddl(table.columns)), types.fromDDL(_ddl(table.file_schema))
-    index = new(gateway, "PenstockIndex", _remember(table), partitions, _planner)
+    bucket = open_for_spark(table.storage, spark)
+    index = new(gateway, "PenstockIndex", _remember(table, bucket), partitions, _planner)
     from pyspark.sql import DataFrame
 
-    found = DataFrame(index.dataFrame(spark._jsparkSession, data), spark)
+    found = DataFrame(index.dataFrame(spark._jsparkSession, data, bucket.options if bucket else {}), spark)
     return found if where is None else found.where(where)
 
 
-def _remember(table: Scannable) -> str:
+def _remember(table: Scannable, bucket: Bucket | None) -> str:
     """The name by which Spark asks for a table: its key, and a number where two tables of one key are not the same.
 
     They differ in their time zone or their limits, and each DataFrame keeps those of the table it was made from.
@@ -106,6 +114,7 @@ def _remember(table: Scannable) -> str:
         for number in itertools.count():
             name = f"{table.key} #{number}" if number else table.key
             if _tables.setdefault(name, table) == table:
+                _buckets[name] = bucket
                 return name
     raise AssertionError("unreachable")
 
@@ -123,7 +132,8 @@ def _connect_dataframe(table: Scannable, spark: Any, where: str | None) -> Any:
     paths = plan.files.paths.to_pylist()
     if not paths:
         return spark.createDataFrame([], ddl)
-    return spark.read.schema(ddl).option("basePath", table.root_url).parquet(*paths).where(where)
+    reader = spark.read.schema(ddl).options(**options_for_connect(table.storage, spark), basePath=table.root_url)
+    return reader.parquet(*paths).where(where)
 
 
 def _ddl(fields: Any) -> str:

@@ -37,9 +37,13 @@ public class PenstockIndex implements FileIndex {
     return new PenstockIndex(table, partitions, python, files, key(partitionFilters, dataFilters));
   }
 
-  /** Spark's own Parquet scan over this index. */
-  public Object dataFrame(SparkSession session, StructType data) {
+  /** Spark's own Parquet scan over this index; `storage` is added to the Hadoop configuration of its readers. */
+  public Object dataFrame(SparkSession session, StructType data, java.util.Map storage) {
     scala.collection.immutable.Map options = (scala.collection.immutable.Map) scala.collection.immutable.Map$.MODULE$.empty();
+    Object[] names = storage.keySet().toArray();
+    for (int i = 0; i < names.length; i++) {
+      options = (scala.collection.immutable.Map) options.updated(names[i], storage.get(names[i]));
+    }
     return session.baseRelationToDataFrame(
         new HadoopFsRelation(this, partitions, data, scala.Option.empty(), new ParquetFileFormat(), options, session));
   }

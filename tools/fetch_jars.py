@@ -1,0 +1,155 @@
+"""Jars that only tests need, fetched from Maven Central in pinned versions.
+
+    python tools/fetch_jars.py hadoop-aws                  what Spark reads S3 with
+    python tools/fetch_jars.py iceberg-spark-runtime       Iceberg's own reader, as a judge
+
+They stay in `.jars/<set>-<version>/`, in versions that fit the PySpark of this Python, and are fetched once. Maven does
+the work, so its settings (mirrors, proxies) are used. Whatever stands in the way is one `Unavailable` with one line of
+reason, for which tests skip.
+
+`hadoop-aws` asks for the whole SDK of Amazon in one jar of 700 MB; S3A reads with five of its modules, which are 13 MB
+with all they need. What Spark brings itself (netty, logging, HTTP) is left out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+CACHE = Path(__file__).resolve().parents[1] / ".jars"
+_SECONDS = 300
+_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
+_SDK = "software.amazon.awssdk"
+# The version of Amazon's SDK that each Hadoop was built with (`aws-java-sdk-v2.version` of its hadoop-project). That of
+# 3.4.1 was 2.24.6, of which s3-transfer-manager was never published.
+_SDK_OF_HADOOP = {"3.4.1": "2.24.5", "3.4.2": "2.29.52", "3.4.3": "2.35.4", "3.5.0": "2.35.4"}
+_SDK_MODULES = ("s3", "s3-transfer-manager", "sts", "apache-client", "netty-nio-client")
+_IN_SPARK = ("io.netty", "org.slf4j", "commons-codec", "commons-logging", "org.apache.httpcomponents")
+# The newest release of Iceberg for each Spark; Iceberg publishes a runtime for each minor version, later than Spark.
+_ICEBERG_OF_SPARK = {"4.0": "1.11.0", "4.1": "1.12.0"}
+
+
+class Unavailable(Exception):
+    """Why jars cannot be had, in one line."""
+
+
+@dataclass(frozen=True)
+class Jars:
+    """What to fetch: coordinates `group:artifact:version`, and groups to leave out."""
+
+    name: str
+    coordinates: tuple[str, ...]
+    without: tuple[str, ...] = ()
+
+
+def hadoop_aws() -> Jars:
+    """S3A for the Hadoop inside PySpark."""
+    hadoop = _version_of("hadoop-client-api")
+    sdk = _SDK_OF_HADOOP.get(hadoop)
+    if sdk is None:
+        raise Unavailable(f"which Amazon SDK Hadoop {hadoop} needs is not known here; known: {_list(_SDK_OF_HADOOP)}")
+    modules = tuple(f"{_SDK}:{module}:{sdk}" for module in _SDK_MODULES)
+    coordinates = (f"org.apache.hadoop:hadoop-aws:{hadoop}", *modules)
+    return Jars(f"hadoop-aws-{hadoop}", coordinates, (f"{_SDK}:bundle", "org.wildfly.openssl", *_IN_SPARK))
+
+
+def iceberg_spark_runtime() -> Jars:
+    """Iceberg's Spark runtime for the version of PySpark."""
+    spark = ".".join(_version_of("spark-sql_2.13").split(".")[:2])
+    iceberg = _ICEBERG_OF_SPARK.get(spark)
+    if iceberg is None:
+        raise Unavailable(f"Iceberg has no runtime for Spark {spark} yet; it has for {_list(_ICEBERG_OF_SPARK)}")
+    artifact = f"iceberg-spark-runtime-{spark}_2.13"
+    return Jars(f"{artifact}-{iceberg}", (f"org.apache.iceberg:{artifact}:{iceberg}",))
+
+
+SETS: dict[str, Callable[[], Jars]] = {"hadoop-aws": hadoop_aws, "iceberg-spark-runtime": iceberg_spark_runtime}
+
+
+def fetch(name: str) -> list[Path]:
+    """The jars of a set, from the cache or from Maven; `Unavailable` says why they cannot be had."""
+    jars = SETS[name]()
+    home = CACHE / jars.name
+    if not home.exists():
+        CACHE.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=CACHE) as work:
+            _run_maven(jars, Path(work))
+            try:
+                os.rename(Path(work) / "jars", home)  # whole or not at all
+            except OSError:
+                if not home.exists():  # else another process was first
+                    raise
+    return sorted(home.glob("*.jar"))
+
+
+def _run_maven(jars: Jars, work: Path) -> None:
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise Unavailable(f"{jars.name}: mvn is not installed")
+    (work / "pom.xml").write_text(_pom(jars))
+    command = [maven, "--quiet", "--batch-mode", _PLUGIN, "-DincludeScope=runtime", f"-DoutputDirectory={work}/jars"]
+    try:
+        done = subprocess.run(command, cwd=work, capture_output=True, text=True, timeout=_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"{jars.name}: Maven took more than {_SECONDS} s") from None
+    if done.returncode or not list((work / "jars").glob("*.jar")):
+        errors = re.findall(r"\[ERROR\] (.+)", done.stdout) or (done.stderr or done.stdout).splitlines() or ["no jars"]
+        raise Unavailable(f"{jars.name}: Maven failed: {errors[0][:300]}")
+
+
+def _pom(jars: Jars) -> str:
+    left_out = "".join(_tags("exclusion", [*group.split(":"), "*"][:2]) for group in jars.without)
+    dependencies = (
+        _tags("dependency", coordinate.split(":"), f"<exclusions>{left_out}</exclusions>")
+        for coordinate in jars.coordinates
+    )
+    project = (
+        "<modelVersion>4.0.0</modelVersion><groupId>none</groupId><artifactId>jars</artifactId><version>1</version>"
+    )
+    return f"<project>{project}<dependencies>{''.join(dependencies)}</dependencies></project>"
+
+
+def _tags(kind: str, parts: list[str], more: str = "") -> str:
+    names = ("groupId", "artifactId", "version")
+    inner = "".join(f"<{name}>{part}</{name}>" for name, part in zip(names, parts, strict=False))
+    return f"<{kind}>{inner}{more}</{kind}>"
+
+
+def _version_of(artifact: str) -> str:
+    """The version of a jar inside PySpark."""
+    spec = find_spec("pyspark")
+    folders = (spec.submodule_search_locations if spec else None) or []
+    for folder in folders:
+        for jar in (Path(folder) / "jars").glob(f"{artifact}-*.jar"):
+            return jar.stem.removeprefix(f"{artifact}-")
+    raise Unavailable(f"PySpark with {artifact} is not installed")
+
+
+def _list(names: dict[str, str]) -> str:
+    return ", ".join(names)
+
+
+def main(arguments: list[str]) -> int:
+    """Fetch the named sets and print their jars; 1 when one cannot be had, 2 for a name that is none."""
+    if not arguments or any(name not in SETS for name in arguments):
+        print(f"usage: fetch_jars.py {' | '.join(SETS)}", file=sys.stderr)
+        return 2
+    try:
+        for name in arguments:
+            print(*fetch(name), sep="\n")
+    except Unavailable as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
