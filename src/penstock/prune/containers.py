@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 
@@ -22,6 +23,7 @@ class Containers:
     rows: pa.Array | None = None
     sizes: pa.Array | None = None
     spec_id: int | None = None
+    deletes: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)  # DeleteFiles, by the file's position
 
     @cached_property
     def joint(self) -> tuple[Joint, ...]:

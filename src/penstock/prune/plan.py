@@ -51,6 +51,26 @@ class LogicalPartitionValues:
 
 
 @dataclass(frozen=True, slots=True)
+class DeleteFile:
+    """A file that takes rows away from data files.
+
+    `kind` is `position`, `vector` (a deletion vector, `length` octets from `offset`) or `equality` (rows whose values
+    in the columns `equality_ids` are listed).
+    """
+
+    kind: str
+    path: str
+    format: str
+    size: int
+    rows: int
+    sequence_number: int
+    equality_ids: tuple[int, ...] = ()
+    referenced_data_file: str | None = None
+    offset: int | None = None
+    length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class FileTask:
     """A file to be read."""
 
@@ -63,6 +83,7 @@ class FileTask:
     verdict: Verdict
     reason: Reason
     residual: Expr
+    deletes: tuple[DeleteFile, ...] = ()
 
 
 class FileTasks(Sequence[FileTask]):
@@ -141,12 +162,16 @@ def make_plan(
     seconds: float,
     *,
     outer: Sequence[Level] = (),
+    files: Level | None = None,
     list_calls: int = 0,
     notes: Sequence[str] = (),
 ) -> Plan:
-    """A plan over judged batches of files; `outer` are the levels that were judged before them."""
-    report = Report(pruner.summary, [*outer, count(judgements)], pruner.unused, list_calls, seconds, notes)
-    return Plan(pruner, judgements, report)
+    """A plan over judged batches of files; `outer` are the levels that were judged before them.
+
+    `files` are the counts of files where more is known of them than the judgements tell.
+    """
+    levels = [*outer, count(judgements) if files is None else files]
+    return Plan(pruner, judgements, Report(pruner.summary, levels, pruner.unused, list_calls, seconds, notes))
 
 
 def count(judgements: Sequence[Judgement], kind: str = "files") -> Level:
@@ -193,6 +218,7 @@ def _task(judgement: Judgement, i: int) -> FileTask:
         verdict=judgement.verdict(i),
         reason=judgement.reason(i),
         residual=judgement.residual(i),
+        deletes=containers.deletes.get(i, ()),
     )
 
 
@@ -255,6 +281,7 @@ def _task_dict(task: FileTask) -> dict[str, Any]:
         "verdict": task.verdict.name,
         "reason": str(task.reason),
         "residual": str(task.residual),
+        "deletes": [delete.path for delete in task.deletes],
     }
 
 

@@ -7,7 +7,6 @@ type has no known value: pruning keeps it, reading it is an error.
 
 from __future__ import annotations
 
-import re
 import time
 import warnings
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ import pyarrow as pa
 from penstock.errors import LayoutError, LimitError, PenstockWarning
 from penstock.predicate.cast import cast
 from penstock.predicate.tree import Call, Column, Expr, fold, rebuild, terms_of
-from penstock.predicate.types import TIMESTAMP, type_name
+from penstock.predicate.types import type_name
 from penstock.predicate.vector import Mask
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Exact, Fact
@@ -28,15 +27,10 @@ from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.plan import Plan, count, make_plan
 from penstock.prune.verdict import Reason, Verdict
 from penstock.tables.entries import Entry
+from penstock.tables.file_metadata import metadata_facts
 from penstock.tables.hive.candidates import Candidates, Look, Positions, candidates
 from penstock.tables.hive.listing import Lister
 from penstock.tables.hive.names import check_utf8, is_data_file, is_hidden, parse_name
-
-# What Java escapes in the path of a URI: ASCII that is not legal there, and spaces and controls of other alphabets.
-_NOT_IN_URLS = re.compile(r"[^A-Za-z0-9_\-!.~'()*,;:$&+=/@\u0080-\U0010ffff]|[\u0080-\u009f]|(?=[^\x00-\x7f])\s")
-METADATA = pa.struct(
-    {"file_path": pa.string(), "file_name": pa.string(), "file_size": pa.int64(), "file_modification_time": TIMESTAMP}
-)
 
 
 @dataclass(frozen=True)
@@ -174,8 +168,10 @@ class Walk:
                 sizes.append(entry.size)
                 times.append(entry.modified_ns // 1_000_000 * 1_000)
         names = [self.lister.storage.url_of(path) for path in paths]
-        facts = [*self._facts(branch.texts_of(owners)), *_metadata_facts(names, sizes, times)]
-        return Containers(len(paths), facts, pa.array(names, pa.string()), None, pa.array(sizes, pa.int64()))
+        octets = pa.array(sizes, pa.int64())
+        known = metadata_facts(names, octets, pa.array(times, pa.int64()))
+        facts = [*self._facts(branch.texts_of(owners)), *known]
+        return Containers(len(paths), facts, pa.array(names, pa.string()), None, octets)
 
 
 def judge(pruner: Pruner, containers: Containers) -> Judgement:
@@ -215,28 +211,6 @@ def typed(texts: pa.Array, to: pa.DataType, zone: str) -> tuple[pa.Array, Mask |
         return texts.dictionary_encode(), None
     vector = cast(texts, to, zone)
     return vector.values, vector.failed
-
-
-def _metadata_facts(names: list[str], sizes: list[int], times: list[int]) -> list[Fact]:
-    """What Spark calls `_metadata`, as far as a listing tells it."""
-    urls = [_spark_url(name) for name in names]
-    values: dict[str, pa.Array] = {
-        "file_path": pa.array(urls, pa.string()),
-        "file_name": pa.array([url.rsplit("/", 1)[-1] for url in urls], pa.string()),
-        "file_size": pa.array(sizes, pa.int64()),
-        "file_modification_time": pa.array(times, pa.int64()).view(TIMESTAMP),
-    }
-    return [Exact(Column(("_metadata", name), v.type), v, label="file") for name, v in values.items()]
-
-
-def _spark_url(name: str) -> str:
-    """A file as `_metadata.file_path` shows it: Java escapes what is not legal in a path, and keeps other alphabets.
-
-    >>> _spark_url("file:///t/p=x y/ö#1.parquet")
-    'file:/t/p=x%20y/ö%231.parquet'
-    """
-    escaped = _NOT_IN_URLS.sub(lambda found: "".join(f"%{octet:02X}" for octet in found.group().encode()), name)
-    return "file:" + escaped.removeprefix("file://") if name.startswith("file:///") else escaped
 
 
 def unreadable(plan: Plan, columns: Sequence[pa.Field]) -> LayoutError | None:

@@ -23,8 +23,9 @@ from penstock.prune.facts import Exact
 from penstock.prune.judge import Pruner
 from penstock.prune.plan import FileTask, Plan
 from penstock.tables import bridge
+from penstock.tables.file_metadata import METADATA
 from penstock.tables.hive.declare import PartitionBy, partition_columns
-from penstock.tables.hive.discover import METADATA, Limits, Walk, unreadable
+from penstock.tables.hive.discover import Limits, Walk, unreadable
 from penstock.tables.hive.files import first_file, read_file, read_schema
 from penstock.tables.hive.listing import Lister, ListingCache
 from penstock.tables.storage import Properties, Storage, open_storage
