@@ -404,6 +404,21 @@ class TestTransforms:
             assert verdict("s IS NULL", derived("s", transform, [None])) == "W"
             assert verdict("s = 'a'", derived("s", transform, [None])) == "S"
 
+    def test_truncated_integers_at_the_lower_end_of_their_type_have_wrapped_around(self):
+        # truncate[10] of -2147483647 is -2147483650, which writers store in 32 bits as 2147483646
+        wrapped = derived("i", "truncate[10]", [2147483646, 2147483640, -2147483640])
+        assert verdicts("i = -2147483647", wrapped) == "KSS"
+        assert verdicts("i < 0", wrapped) == "KSW"
+        assert verdicts("i = 2147483647", wrapped) == "KKS"
+        assert verdicts("i = -2147483640", wrapped) == "SSK"
+
+    def test_hours_too_far_away_have_wrapped_around(self):
+        far = (-(2**63) // 3_600_000_000) + 2**32  # the hour of the first moment there is, in 32 bits
+        hours = derived("ts", "hour", [far, -far - 1, 5])
+        assert verdicts("ts < '1970-01-01'", hours) == "KKS"
+        assert verdicts("ts > '2026-01-01'", hours) == "KKS"
+        assert verdicts("ts = '1970-01-01 05:30:00'", hours) == "SSK"
+
     def test_truncate(self):
         cut = derived("s", "truncate[2]", ["ab", "a", "b"])
         assert verdicts("s = 'abc'", cut) == "KSS"

@@ -6,6 +6,8 @@ a set's intervals. Only two facts are added here, and both are proven in the tes
 * All transforms but bucket keep order, so the values of `[low, high]` land in `[T(low), T(high)]`.
 * A partition value of such a transform stands for one interval of source values (`source_range`).
 
+Truncated integers at the lower end of their type, and hours 245,000 years away, are the exceptions to both: they wrap.
+
 `project` is the *inclusive* projection: a container can hold a value of the set only if its partition value is in the
 projected set. The *strict* projection (partition values for which every row is in the set) needs no code of its own; it
 is the complement of the projection of the complement:
@@ -29,7 +31,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.predicate.types import TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_integer, is_timestamp
+from penstock.predicate.types import TIMESTAMP, TIMESTAMP_NTZ, integer_range, is_decimal, is_integer, is_timestamp
 from penstock.predicate.values import from_arrow, to_arrow
 from penstock.prune.domain import Domain, Interval
 from penstock.prune.keys import Key, is_comparable, key_limits, key_of, successor, value_of
@@ -39,6 +41,8 @@ MOST_BUCKETED = 50_000
 # More distinct partition values than this are not turned into ranges: it is done one by one.
 MOST_RANGES = 50_000
 
+_HOUR = 3_600_000_000
+_MOST_HOURS = 2**31
 _PERIODS = {"year": "Y", "month": "M", "day": "D", "hour": "h"}
 
 
@@ -78,6 +82,10 @@ def project(domain: Domain, transform: str) -> Domain:
     if function is None:
         return Domain.all(result)
     intervals = [_project_interval(i, function, domain.type, result, width) for i in domain.intervals]
+    if name == "truncate" and is_integer(domain.type):
+        intervals += [i for interval in domain.intervals for i in _wrapped(interval, domain.type, width)]
+    if name == "hour":
+        intervals += [i for interval in domain.intervals for i in _wrapped_hours(interval)]
     return Domain.union_of(result, intervals, domain.null)
 
 
@@ -108,6 +116,30 @@ def _project_interval(
     start = None if low is None else _transformed(low, function, source, result)
     last = None if high is None else _transformed(high - 1, function, source, result)
     return start, None if last is None else last + 1
+
+
+def _wrapped(interval: Interval, source: pa.DataType, width: int) -> list[Interval]:
+    """Where truncation leaves the type at its lower end: writers let the result wrap around to the upper end.
+
+    `truncate[10]` of the smallest int, -2147483648, is -2147483650, which is 2147483646 in 32 bits.
+    """
+    least, most = integer_range(source)
+    first = -(-least // width) * width  # the first multiple inside of the type: below it, truncation leaves it
+    if first == least or (interval[0] is not None and interval[0] >= first):
+        return []
+    value = first - width + (most - least + 1)
+    return [(value, value + 1)]
+
+
+def _wrapped_hours(interval: Interval) -> list[Interval]:
+    """Moments more than 2^31 hours from 1970, which 64 bits of microseconds hold: their hours wrap around too."""
+    low, high = interval
+    found: list[Interval] = []
+    if low is None or low < -_MOST_HOURS * _HOUR:
+        found.append((2 * _MOST_HOURS - 2**63 // _HOUR - 1, None))
+    if high is None or high > _MOST_HOURS * _HOUR:
+        found.append((None, 2**63 // _HOUR - 2 * _MOST_HOURS + 1))
+    return found
 
 
 def _transformed(key: Key, function: Callable[[Any], Any], source: pa.DataType, result: pa.DataType) -> Key | None:
@@ -164,6 +196,8 @@ def source_range(transform: str, source: pa.DataType, value: Any) -> Interval | 
         return key, successor(key)
     if name == "truncate" and width > 0:
         return _truncated_range(value, source, width)
+    if name == "hour" and abs(value) >= 2 * _MOST_HOURS - 2**63 // _HOUR - 1:
+        return None  # it may have wrapped around: see `_wrapped_hours`
     if name in _PERIODS and (is_timestamp(source) or source == pa.date32()):
         unit = "us" if is_timestamp(source) else "D"
         periods = np.array([value, value + 1], f"datetime64[{_PERIODS[name]}]")
@@ -198,6 +232,8 @@ def _truncated_range(value: Any, source: pa.DataType, width: int) -> Interval | 
         return (value, next_prefix(value)) if len(value) >= width else (value, successor(value))
     if isinstance(value, bytes):
         return (value, next_bytes_prefix(value)) if len(value) >= width else (value, successor(value))
+    if is_integer(source) and value > integer_range(source)[1] + 1 - width:
+        return None  # it may have wrapped around: see `_wrapped`
     if is_integer(source) or is_decimal(source):
         key = key_of(value, source)
         return key, key + width
