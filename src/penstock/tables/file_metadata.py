@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from penstock.predicate.tree import Column
+from penstock.predicate.bind import Context, bind_text
+from penstock.predicate.tree import TRUE, And, Column, Expr
 from penstock.predicate.types import TIMESTAMP
 from penstock.prune.facts import Exact, Fact
 
@@ -19,6 +20,15 @@ _NOT_IN_URLS = re.compile(r"[^A-Za-z0-9_\-!.~'()*,;:$&+=/@\u0080-\U0010ffff]|[\u
 METADATA = pa.struct(
     {"file_path": pa.string(), "file_name": pa.string(), "file_size": pa.int64(), "file_modification_time": TIMESTAMP}
 )
+
+
+def bind_filters(where: str | None, path: str | None, schema: pa.Schema, context: Context) -> Expr:
+    """A predicate, and a LIKE pattern that the file's URL must match, as one; both may be missing."""
+    parts = [] if where is None else [bind_text(where, schema, context)]
+    if path is not None:
+        text = path.replace("\\", "\\\\").replace("'", "\\'")
+        parts.append(bind_text(f"_metadata.file_path LIKE '{text}'", schema, context))
+    return TRUE if not parts else (parts[0] if len(parts) == 1 else And(tuple(parts)))
 
 
 def metadata_facts(urls: Sequence[str], sizes: pa.Array, times: pa.Array | None = None) -> list[Fact]:

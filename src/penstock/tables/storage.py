@@ -136,6 +136,8 @@ def open_storage(location: str | os.PathLike[str], storage: Properties | str | N
     'lake'
     """
     text = os.fspath(location).strip()
+    if "\0" in text:
+        raise StorageError(f"{text!r} is no path: it holds a NUL", hint="check the path")
     parts = urlsplit(text)
     properties = properties_of(storage)
     if parts.scheme in _S3:

@@ -54,12 +54,16 @@ def read_schema(storage: Storage, path: str) -> pa.Schema:
 
 
 def read_file(storage: Storage, url: str, schema: pa.Schema) -> pa.Table:
-    """All rows of one file in the table's schema; a column the file lacks is null."""
+    """All rows of one file, with the columns of a schema; a column the file lacks is null."""
     path = url.removeprefix(f"{storage.scheme}://")
     with storage.open(path) as file, _clear_errors(storage, path):
-        table = pq.ParquetFile(file, coerce_int96_timestamp_unit="us").read()
-    by_name = {name.lower(): name for name in table.column_names}
-    return pa.table([_column(table, by_name.get(f.name.lower()), f, url) for f in schema], schema=schema)
+        parquet = pq.ParquetFile(file, coerce_int96_timestamp_unit="us")
+        by_name = {name.lower(): name for name in parquet.schema_arrow.names}
+        found = [by_name.get(f.name.lower()) for f in schema]
+        table = parquet.read([name for name in found if name is not None])
+    if not len(schema):
+        return table.select([])  # the rows without any column, which still are as many
+    return pa.table([_column(table, name, f, url) for name, f in zip(found, schema, strict=True)], schema=schema)
 
 
 def _column(table: pa.Table, name: str | None, field: pa.Field, url: str) -> pa.Array:

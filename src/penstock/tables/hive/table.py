@@ -15,15 +15,15 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.errors import EvaluationError, LayoutError, SchemaError
-from penstock.predicate.bind import Context, bind_text
+from penstock.predicate.bind import Context
 from penstock.predicate.evaluate import filter_table
 from penstock.predicate.schema import as_schema
-from penstock.predicate.tree import TRUE, And, Column, Expr, walk
+from penstock.predicate.tree import Column, Expr, walk
 from penstock.prune.facts import Exact
 from penstock.prune.judge import Pruner
 from penstock.prune.plan import FileTask, Plan
 from penstock.tables import bridge
-from penstock.tables.file_metadata import METADATA
+from penstock.tables.file_metadata import METADATA, bind_filters
 from penstock.tables.hive.declare import PartitionBy, partition_columns
 from penstock.tables.hive.discover import Limits, Walk, unreadable
 from penstock.tables.hive.files import first_file, read_file, read_schema
@@ -75,12 +75,11 @@ class HiveTable:
         self, where: str | None = None, columns: Sequence[str] | None = None, *, path: str | None = None
     ) -> pa.Table:
         """The matching rows, read from the planned files only, each filtered by its own residual."""
-        names = None if columns is None else [self._name(column) for column in columns]
+        names = self.schema.names if columns is None else [self._name(column) for column in columns]
         plan = self.plan(where, path=path)
         self.check_readable(plan)
-        parts = [self._read(task) for task in plan.files]
-        found = pa.concat_tables(parts) if parts else self.schema.empty_table()
-        return found if names is None else found.select(names)
+        parts = [self._read(task, names) for task in plan.files]
+        return pa.concat_tables(parts) if parts else self.schema.empty_table().select(names)
 
     def dataframe(self, spark: Any, where: str | None = None) -> Any:
         """A lazy DataFrame over Spark's own reader; filters put on it later prune too."""
@@ -116,21 +115,20 @@ class HiveTable:
         return found
 
     def _bound(self, where: str | None, path: str | None) -> Expr:
-        parts = [bind_text(where, self.known_schema, self.context)] if where is not None else []
-        if path is not None:
-            text = path.replace("\\", "\\\\").replace("'", "\\'")
-            parts.append(bind_text(f"_metadata.file_path LIKE '{text}'", self.known_schema, self.context))
-        return TRUE if not parts else (parts[0] if len(parts) == 1 else And(tuple(parts)))
+        return bind_filters(where, path, self.known_schema, self.context)
 
-    def _read(self, task: FileTask) -> pa.Table:
-        if any(isinstance(node, Column) and node.path[0] == "_metadata" for node in walk(task.residual)):
+    def _read(self, task: FileTask, names: Sequence[str]) -> pa.Table:
+        """The rows of one file that match its residual; only the columns that are asked for or checked are read."""
+        checked = {node.path[0] for node in walk(task.residual) if isinstance(node, Column)}
+        if "_metadata" in checked:
             hint = "put what is about the file into a condition of its own"
             raise EvaluationError(f"{task.residual} needs _metadata together with the rows", hint=hint)
         values = {name: task.partition[name].value for name in (c.name for c in self.columns)}
-        table = read_file(self.storage, task.path, self.file_schema)
+        needed = [f for f in self.file_schema if f.name in checked or f.name in names]
+        table = read_file(self.storage, task.path, pa.schema(needed))
         for column in self.columns:
             table = table.append_column(column, pa.repeat(pa.scalar(values[column.name], column.type), table.num_rows))
-        return filter_table(task.residual, table, self.context.timezone)
+        return filter_table(task.residual, table, self.context.timezone).select(list(names))
 
 
 def hive(
