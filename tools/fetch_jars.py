@@ -1,11 +1,15 @@
 """Jars that only tests need, fetched from Maven Central in pinned versions.
 
     python tools/fetch_jars.py hadoop-aws                  what Spark reads S3 with
-    python tools/fetch_jars.py iceberg-spark-runtime       Iceberg's own reader, as a judge
+    python tools/fetch_jars.py iceberg-spark-runtime       Iceberg's own reader
+    python tools/fetch_jars.py iceberg-judge               the same with a PySpark that it runs on
 
 They stay in `.jars/<set>-<version>/`, in versions that fit the PySpark of this Python, and are fetched once. Maven does
 the work, so its settings (mirrors, proxies) are used. Whatever stands in the way is one `Unavailable` with one line of
 reason, for which tests skip.
+
+Iceberg's runtime comes later than Spark, so the PySpark of this Python may have none yet. As a judge it runs on a
+PySpark of its own, which pip puts into `.jars/pyspark-<version>/`: to be first on the path of a process of its own.
 
 `hadoop-aws` asks for the whole SDK of Amazon in one jar of 700 MB; S3A reads with five of its modules, which are 13 MB
 with all they need. What Spark brings itself (netty, logging, HTTP) is left out.
@@ -35,6 +39,7 @@ _SDK_MODULES = ("s3", "s3-transfer-manager", "sts", "apache-client", "netty-nio-
 _IN_SPARK = ("io.netty", "org.slf4j", "commons-codec", "commons-logging", "org.apache.httpcomponents")
 # The newest release of Iceberg for each Spark; Iceberg publishes a runtime for each minor version, later than Spark.
 _ICEBERG_OF_SPARK = {"4.0": "1.11.0", "4.1": "1.12.0"}
+_JUDGE = "4.1.4"  # the newest Spark among them
 
 
 class Unavailable(Exception):
@@ -61,9 +66,9 @@ def hadoop_aws() -> Jars:
     return Jars(f"hadoop-aws-{hadoop}", coordinates, (f"{_SDK}:bundle", "org.wildfly.openssl", *_IN_SPARK))
 
 
-def iceberg_spark_runtime() -> Jars:
-    """Iceberg's Spark runtime for the version of PySpark."""
-    spark = ".".join(_version_of("spark-sql_2.13").split(".")[:2])
+def iceberg_spark_runtime(version: str | None = None) -> Jars:
+    """Iceberg's Spark runtime for a version of Spark: that of PySpark, or the given one."""
+    spark = ".".join((version or _version_of("spark-sql_2.13")).split(".")[:2])
     iceberg = _ICEBERG_OF_SPARK.get(spark)
     if iceberg is None:
         raise Unavailable(f"Iceberg has no runtime for Spark {spark} yet; it has for {_list(_ICEBERG_OF_SPARK)}")
@@ -76,33 +81,65 @@ SETS: dict[str, Callable[[], Jars]] = {"hadoop-aws": hadoop_aws, "iceberg-spark-
 
 def fetch(name: str) -> list[Path]:
     """The jars of a set, from the cache or from Maven; `Unavailable` says why they cannot be had."""
-    jars = SETS[name]()
-    home = CACHE / jars.name
+    return _fetch(SETS[name]())
+
+
+def fetch_iceberg_judge() -> tuple[Path, list[Path]]:
+    """A folder with a PySpark that Iceberg has a runtime for, and the jars of that runtime."""
+    return fetch_pyspark(_JUDGE), _fetch(iceberg_spark_runtime(_JUDGE))
+
+
+def fetch_pyspark(version: str) -> Path:
+    """A folder with that PySpark and what it needs, from the cache or by pip."""
+    return _once(f"pyspark-{version}", lambda made: _run_pip(f"pyspark=={version}", made))
+
+
+def _fetch(jars: Jars) -> list[Path]:
+    return sorted(_once(jars.name, lambda made: _run_maven(jars, made)).glob("*.jar"))
+
+
+def _once(name: str, make: Callable[[Path], None]) -> Path:
+    """A folder of the cache, made whole or not at all."""
+    home = CACHE / name
     if not home.exists():
         CACHE.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(dir=CACHE) as work:
-            _run_maven(jars, Path(work))
+            made = Path(work) / "made"
+            make(made)
             try:
-                os.rename(Path(work) / "jars", home)  # whole or not at all
+                os.rename(made, home)
             except OSError:
                 if not home.exists():  # else another process was first
                     raise
-    return sorted(home.glob("*.jar"))
+    return home
 
 
-def _run_maven(jars: Jars, work: Path) -> None:
+def _run_pip(requirement: str, made: Path) -> None:
+    # With --target, what is installed already does not count: py4j comes in the version that this PySpark needs.
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(made), requirement]
+    done = _run(command, "pip", made.parent, requirement)
+    if done.returncode or not (made / "pyspark").exists():
+        errors = re.findall(r"ERROR: (.+)", done.stderr) or (done.stderr or done.stdout).splitlines() or ["no PySpark"]
+        raise Unavailable(f"{requirement}: pip failed: {errors[0][:300]}")
+
+
+def _run_maven(jars: Jars, made: Path) -> None:
     maven = shutil.which("mvn")
     if maven is None:
         raise Unavailable(f"{jars.name}: mvn is not installed")
-    (work / "pom.xml").write_text(_pom(jars))
-    command = [maven, "--quiet", "--batch-mode", _PLUGIN, "-DincludeScope=runtime", f"-DoutputDirectory={work}/jars"]
-    try:
-        done = subprocess.run(command, cwd=work, capture_output=True, text=True, timeout=_SECONDS)
-    except subprocess.TimeoutExpired:
-        raise Unavailable(f"{jars.name}: Maven took more than {_SECONDS} s") from None
-    if done.returncode or not list((work / "jars").glob("*.jar")):
+    (made.parent / "pom.xml").write_text(_pom(jars))
+    command = [maven, "--quiet", "--batch-mode", _PLUGIN, "-DincludeScope=runtime", f"-DoutputDirectory={made}"]
+    done = _run(command, "Maven", made.parent, jars.name)
+    if done.returncode or not list(made.glob("*.jar")):
         errors = re.findall(r"\[ERROR\] (.+)", done.stdout) or (done.stderr or done.stdout).splitlines() or ["no jars"]
         raise Unavailable(f"{jars.name}: Maven failed: {errors[0][:300]}")
+
+
+def _run(command: list[str], tool: str, work: Path, what: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(command, cwd=work, capture_output=True, text=True, timeout=_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"{what}: {tool} took more than {_SECONDS} s") from None
 
 
 def _pom(jars: Jars) -> str:
@@ -139,12 +176,17 @@ def _list(names: dict[str, str]) -> str:
 
 def main(arguments: list[str]) -> int:
     """Fetch the named sets and print their jars; 1 when one cannot be had, 2 for a name that is none."""
-    if not arguments or any(name not in SETS for name in arguments):
-        print(f"usage: fetch_jars.py {' | '.join(SETS)}", file=sys.stderr)
+    names = [*SETS, "iceberg-judge"]
+    if not arguments or any(name not in names for name in arguments):
+        print(f"usage: fetch_jars.py {' | '.join(names)}", file=sys.stderr)
         return 2
     try:
         for name in arguments:
-            print(*fetch(name), sep="\n")
+            if name == "iceberg-judge":
+                home, jars = fetch_iceberg_judge()
+                print(home, *jars, sep="\n")
+            else:
+                print(*fetch(name), sep="\n")
     except Unavailable as error:
         print(error, file=sys.stderr)
         return 1

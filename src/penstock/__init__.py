@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from penstock.errors import PenstockError, PenstockWarning
     from penstock.spark.session import attach, session
     from penstock.tables.hive.table import hive
+    from penstock.tables.iceberg.open import iceberg
     from penstock.tables.lake import connect
 
 __version__ = "0.1.0"
 
-__all__ = ["PenstockError", "PenstockWarning", "__version__", "attach", "connect", "hive", "session"]
+__all__ = ["PenstockError", "PenstockWarning", "__version__", "attach", "connect", "hive", "iceberg", "session"]
 
 # Public name -> the module that has it. A new name goes here, into __all__ and under TYPE_CHECKING.
 _HOMES = {
@@ -28,6 +29,7 @@ _HOMES = {
     "attach": "penstock.spark.session",
     "connect": "penstock.tables.lake",
     "hive": "penstock.tables.hive.table",
+    "iceberg": "penstock.tables.iceberg.open",
     "session": "penstock.spark.session",
 }
 

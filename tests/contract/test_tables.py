@@ -1,5 +1,8 @@
 """Every layout passes the one contract."""
 
+from pathlib import Path
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
@@ -8,7 +11,9 @@ from penstock.predicate.types import type_name
 from penstock.tables.hive.table import HiveTable
 from penstock.tables.memory import MemoryTable
 from tests.contract.contract import Make, TableContract
+from tests.contract.corpus import KINDS
 from tests.fixtures.hive_writer import write_hive
+from tests.fixtures.iceberg_tables import write_iceberg
 from tests.s3.server import S3Server
 
 
@@ -47,3 +52,28 @@ class TestHiveOnS3(TableContract):
             return penstock.hive(s3.url(root), declared(rows, partition_by), storage=s3.properties)
 
         return write
+
+
+class TestIceberg(TableContract):
+    prunes_by_bounds = True
+    version = 2
+
+    @classmethod
+    def rows(cls, kind: str) -> pa.Table:
+        rows = KINDS[kind].rows()
+        return rows if kind != "smallint" else rows.set_column(3, "k", rows["k"].cast(pa.int32()))
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def make(cls, tmp_path_factory: pytest.TempPathFactory) -> Make:
+        def write(rows: pa.Table, partition_by: list[str]) -> Any:
+            root: Path = tmp_path_factory.mktemp("iceberg")
+            write_iceberg(root, rows, partition_by, version=cls.version)
+            return penstock.connect(root).table("web.t")
+
+        return write
+
+
+class TestIcebergOfVersionOne(TestIceberg):
+    version = 1
+    random_predicates = 12

@@ -78,6 +78,34 @@ def test_spark_that_iceberg_has_no_runtime_for_is_said(monkeypatch: pytest.Monke
         fetch("iceberg-spark-runtime")
 
 
+def test_iceberg_comes_for_a_spark_that_is_asked_for() -> None:
+    assert fetch_jars.iceberg_spark_runtime("4.1.4").name == "iceberg-spark-runtime-4.1_2.13-1.12.0"
+
+
+def pip_that(says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Python whose pip is a script."""
+    python = tmp_path / "python"
+    install(python, says)
+    monkeypatch.setattr(fetch_jars.sys, "executable", str(python))
+    monkeypatch.setattr(fetch_jars, "CACHE", tmp_path / "cache")
+    monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
+
+
+def test_pyspark_is_fetched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pip_that('mkdir -p "$6/pyspark"; echo "$7" >> "$CALLS"', tmp_path, monkeypatch)
+    assert (
+        fetch_jars.fetch_pyspark("4.1.4") == fetch_jars.fetch_pyspark("4.1.4") == tmp_path / "cache" / "pyspark-4.1.4"
+    )
+    assert (tmp_path / "calls").read_text() == "pyspark==4.1.4\n"
+
+
+def test_failure_of_pip_is_one_line_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pip_that("echo 'ERROR: No matching distribution found for pyspark' >&2; exit 1", tmp_path, monkeypatch)
+    with pytest.raises(Unavailable, match=r"^pyspark==4\.1\.4: pip failed: No matching distribution"):
+        fetch_jars.fetch_pyspark("4.1.4")
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
 def test_unknown_set_is_answered_with_the_names_of_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nonsense"]) == 2
-    assert "hadoop-aws | iceberg-spark-runtime" in capsys.readouterr().err
+    assert "hadoop-aws | iceberg-spark-runtime | iceberg-judge" in capsys.readouterr().err

@@ -81,6 +81,8 @@ class S3Server:
             start_new_session=True,
         )
         self._wait_until_up()
+        # The checksums that clients of Amazon add to an upload by default come without a length, which rclone refuses.
+        os.environ.setdefault("AWS_REQUEST_CHECKSUM_CALCULATION", "WHEN_REQUIRED")
         self._client = S3FileSystem(
             access_key=KEY_ID, secret_key=SECRET, endpoint_override=self.endpoint, region="us-east-1",
             allow_bucket_creation=True, allow_bucket_deletion=True,

@@ -41,6 +41,8 @@ _partition_by = click.option(
 _warehouse = click.option(
     "--warehouse", default="./warehouse", show_default=True, help="Where tables are known by name."
 )
+_catalog = click.option("--catalog", help="A catalog of PyIceberg's configuration instead of the warehouse's own.")
+_snapshot = click.option("--snapshot", help="A snapshot's id, a time, a tag or a branch of an Iceberg table.")
 _storage = click.option("--storage", help="A catalog of PyIceberg's configuration whose storage settings are used.")
 _timezone = click.option("--timezone", default="UTC", show_default=True, help="The zone of times without one.")
 
@@ -53,9 +55,14 @@ _timezone = click.option("--timezone", default="UTC", show_default=True, help="T
 @_storage
 @_timezone
 @_warehouse
+@_catalog
+@_snapshot
 @_json
 def explain(where: str | None, path: str | None, json: bool, **place: str) -> None:
-    """Show which files of TABLE a query needs, and why. TABLE is a name, or the path or URL of a Hive layout."""
+    """Show which files of TABLE a query needs, and why.
+
+    TABLE is a name, an Iceberg table's metadata file, or the path or URL of a Hive layout.
+    """
     from penstock.cli.tables import explain as run
 
     run(place, where, path, json)
@@ -68,6 +75,8 @@ def explain(where: str | None, path: str | None, json: bool, **place: str) -> No
 @_storage
 @_timezone
 @_warehouse
+@_catalog
+@_snapshot
 @_json
 def partitions(where: str | None, json: bool, **place: str) -> None:
     """List the partitions of TABLE with their files and bytes."""
@@ -79,13 +88,14 @@ def partitions(where: str | None, json: bool, **place: str) -> None:
 @main.command()
 @click.argument("query")
 @_warehouse
+@_catalog
 @click.option("--limit", default=100, show_default=True, help="How many rows to print at most.")
 @_json
-def sql(query: str, warehouse: str, limit: int, json: bool) -> None:
+def sql(query: str, warehouse: str, catalog: str | None, limit: int, json: bool) -> None:
     """Run QUERY with Spark over the tables of a warehouse."""
     from penstock.cli.tables import sql as run
 
-    run(query, warehouse, limit, json)
+    run(query, warehouse, catalog, limit, json)
 
 
 @main.command()

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from penstock.errors import LakeError
+
 
 def explain(place: Mapping[str, str], where: str | None, path: str | None, json: bool) -> None:
     """The plan of a query over one table."""
@@ -34,11 +36,11 @@ def partitions(place: Mapping[str, str], where: str | None, json: bool) -> None:
     _print_rows(found.column_names, [list(row.values()) for row in found.to_pylist()])
 
 
-def sql(query: str, warehouse: str, limit: int, json: bool) -> None:
+def sql(query: str, warehouse: str, catalog: str | None, limit: int, json: bool) -> None:
     """The first rows of a query's answer."""
     from penstock.tables.lake import connect
 
-    frame = connect(warehouse).sql(query)
+    frame = connect(warehouse, catalog=catalog).sql(query)
     rows = [row.asDict(recursive=True) for row in frame.limit(limit + 1).collect()]
     if json:
         click.echo(jsonlib.dumps(rows[:limit], indent=2, default=str))
@@ -49,14 +51,26 @@ def sql(query: str, warehouse: str, limit: int, json: bool) -> None:
 
 
 def _table(place: Mapping[str, str]) -> Any:
-    """A table by its name in the warehouse, or a Hive layout by its path or URL."""
+    """A table by its name, an Iceberg table by its metadata file, or a Hive layout by its path or URL."""
     from penstock.tables.hive.table import hive
+    from penstock.tables.iceberg.open import iceberg
     from penstock.tables.lake import connect
 
-    name = place["table"]
-    if "/" not in name and name.count(".") == 1 and not name.startswith("."):
-        return connect(place["warehouse"]).table(name)
+    name, snapshot = place["table"], place["snapshot"]
+    if name.endswith(".metadata.json"):
+        return _at(iceberg(name, storage=place["storage"], timezone=place["timezone"]), snapshot)
+    if "/" not in name and "." in name.strip("."):
+        return _at(connect(place["warehouse"], catalog=place["catalog"]).table(name), snapshot)
     return hive(name, place["partition_by"], storage=place["storage"], timezone=place["timezone"])
+
+
+def _at(table: Any, snapshot: str | None) -> Any:
+    """A version of an Iceberg table; the snapshot's id is a number."""
+    if snapshot is None:
+        return table
+    if not hasattr(table, "at"):
+        raise LakeError("a Hive layout has no snapshots", hint="leave --snapshot out")
+    return table.at(int(snapshot) if snapshot.isdigit() else snapshot)
 
 
 def _tell(told: list[warnings.WarningMessage], known: Any) -> None:

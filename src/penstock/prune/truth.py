@@ -20,14 +20,18 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from penstock.predicate.evaluate import evaluate, unevaluable
+from penstock.predicate.functions import FUNCTIONS
 from penstock.predicate.like import is_literal, parts_of, prefix_of
-from penstock.predicate.tree import Call, Compare, Expr, In, IsNull, Like, Literal, Not, is_term, terms_of
+from penstock.predicate.tree import Call, Cast, Compare, Expr, In, IsNull, Like, Literal, Not, fold, is_term, terms_of
 from penstock.predicate.types import is_float
 from penstock.predicate.values import to_arrow
 from penstock.prune.domain import Domain
 from penstock.prune.keys import is_comparable, key_of, successor
 from penstock.prune.monotone import monotone, preimage
 from penstock.prune.transforms import next_prefix
+
+# Of tests over more terms than this, NULL in one of them says nothing here.
+_MOST_TERMS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,13 +216,23 @@ def _at_null(test: Expr, term: Expr, zone: str) -> bool | str | None:
 
 def null_rejecting(test: Expr, terms: Sequence[Expr]) -> list[Expr]:
     """The terms whose NULL alone already keeps a test over several terms from being true."""
+    if len(terms) > _MOST_TERMS:
+        return []
     if isinstance(test, Compare) and test.op != "<=>" and unevaluable(test) is None:
         return [term for term in terms if _passes_null(test.left, term) or _passes_null(test.right, term)]
     return []
 
 
 def _passes_null(expr: Expr, term: Expr) -> bool:
-    """Whether `expr` is NULL whenever `term` is: the term itself, below casts."""
-    while not is_term(expr) and len(expr.children) == 1 and type(expr).__name__ == "Cast":
-        expr = expr.children[0]
-    return expr == term
+    """Whether `expr` is NULL whenever `term` is: the term itself, below casts, comparisons and most functions."""
+
+    def visit(node: Expr, below: tuple[bool, ...]) -> bool:
+        if is_term(node):
+            return node == term
+        if isinstance(node, Call):
+            function = FUNCTIONS.get(node.name)
+            return function is not None and function.null_in_null_out and any(below)
+        passes = isinstance(node, Cast | Not) or (isinstance(node, Compare) and node.op != "<=>")
+        return passes and any(below)
+
+    return fold(expr, visit)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from importlib.resources import files
 from typing import Any
 
 # In the order in which they need each other.
-SOURCES = ("Filters", "PlannedFiles", "PenstockIndex", "PlanEarly")
+SOURCES = ("Filters", "PlannedFiles", "PenstockIndex", "PlanEarly", "Deleted", "HiddenMetadata")
 _lock = threading.Lock()
 _compiled: dict[int, tuple[Any, dict[str, Any]]] = {}
 
@@ -34,11 +35,21 @@ def _compile(gateway: Any) -> dict[str, Any]:
     return {"loader": loader}
 
 
+def call(gateway: Any, name: str, method: str, *arguments: Any) -> Any:
+    """What a static method of a compiled class returns."""
+    found = next(m for m in java_class(gateway, name).getMethods() if m.getName() == method)
+    return found.invoke(None, _objects(gateway, arguments))
+
+
 def new(gateway: Any, name: str, *arguments: Any) -> Any:
     """An object of a compiled class, made by its public constructor with as many parameters."""
-    given = gateway.jvm.java.util.ArrayList()  # py4j puts Python objects into lists, but not into arrays
-    for argument in arguments:
-        given.add(argument)
     constructors = java_class(gateway, name).getConstructors()
     fitting = next(c for c in constructors if c.getParameterCount() == len(arguments))
-    return fitting.newInstance(given.toArray())
+    return fitting.newInstance(_objects(gateway, arguments))
+
+
+def _objects(gateway: Any, values: Iterable[Any]) -> Any:
+    given = gateway.jvm.java.util.ArrayList()  # py4j puts Python objects into lists, but not into arrays
+    for value in values:
+        given.add(value)
+    return given.toArray()

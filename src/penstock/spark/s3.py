@@ -120,9 +120,16 @@ def options_for_connect(storage: Storage, spark: Any) -> dict[str, str]:
 
 def scan_options(storage: Storage) -> dict[str, str]:
     """The properties of a storage as S3A's options for its bucket."""
-    given = storage.properties
-    found = {**_place(given), **_account(given), **_network(given)}
-    return {f"fs.s3a.bucket.{storage.bucket}.{name}": value for name, value in found.items()}
+    return {f"fs.s3a.bucket.{storage.bucket}.{name}": value for name, value in _options(storage.properties).items()}
+
+
+def general_options(given: Properties) -> dict[str, str]:
+    """The properties as S3A's options for buckets that nobody has named."""
+    return {f"fs.s3a.{name}": value for name, value in _options(given).items()}
+
+
+def _options(given: Properties) -> dict[str, str]:
+    return {**_place(given), **_account(given), **_network(given)}
 
 
 def _place(given: Properties) -> dict[str, str]:

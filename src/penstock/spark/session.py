@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import sys
 import threading
 from typing import Any
 
-from penstock.errors import PenstockError
+from penstock.errors import LakeError, PenstockError
 from penstock.spark.compile import new
 
 _MARK = "[PENSTOCK-"
+_NO_FIELD_IDS = "doesn't contain any field Ids"  # what Spark says of a file that it should read by field id
 _errors: dict[str, PenstockError] = {}
 _numbers = itertools.count(1)
 _lock = threading.Lock()
@@ -95,7 +97,16 @@ def _own_error(java_error: Any) -> PenstockError | None:
         text = str(cause.getMessage()) if cause is not None and cause.getMessage() is not None else ""
         if _MARK in text:
             return _errors.get(text[text.rindex(_MARK) :].split("]")[0] + "]")
+        if _NO_FIELD_IDS in text:
+            return _no_field_ids(java_error)
         cause = cause.getCause() if cause is not None else None
         if cause is None:
             return None
     return None
+
+
+def _no_field_ids(java_error: Any) -> PenstockError:
+    """A file of an Iceberg table that has no field ids, where no name mapping says what its columns are."""
+    found = re.search(r"(?:file:|s3[an]?:|/)\S+?\.parquet", str(java_error.getMessage()))
+    said = f"{found.group() if found else 'a data file'} has no field ids, and the table has no name mapping"
+    return LakeError(said, hint="set the table's property schema.name-mapping.default")

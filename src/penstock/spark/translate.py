@@ -93,8 +93,10 @@ def _bound(filter_: dict[str, Any], schema: pa.Schema, context: Context) -> Expr
 
 
 def _convert(node: dict[str, Any], zone: str) -> Expr:
-    if "column" in node:
+    if "column" in node and "casts" not in node:
         return Column(tuple(node["column"]))
+    if "column" in node:
+        return _opaque(node)  # a cast gave its fields other names
     t = _type(node["type"])
     if "value" in node:
         return _opaque(node) if t is None or is_nested(t) else Literal(_value(node["value"], t), t)

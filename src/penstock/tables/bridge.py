@@ -15,6 +15,13 @@ def dataframe(table: Any, spark: Any, where: str | None = None) -> Any:
     return scan(table, spark, where)
 
 
+def iceberg_dataframe(table: Any, spark: Any, where: str | None = None) -> Any:
+    """An Iceberg table as a lazy DataFrame; with `where`, filtered."""
+    from penstock.spark.iceberg import dataframe as scan
+
+    return scan(table, spark, where)
+
+
 def sql(lake: Any, text: str, spark: Any = None) -> Any:
     """A query over the tables of a lake, as a DataFrame."""
     from penstock.spark.sql import run_sql

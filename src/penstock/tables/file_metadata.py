@@ -49,6 +49,8 @@ def spark_url(name: str) -> str:
 
     >>> spark_url("file:///t/p=x y/ö#1.parquet")
     'file:/t/p=x%20y/ö%231.parquet'
+    >>> spark_url("/t/a.parquet")
+    'file:/t/a.parquet'
     """
     escaped = _NOT_IN_URLS.sub(lambda found: "".join(f"%{octet:02X}" for octet in found.group().encode()), name)
-    return "file:" + escaped.removeprefix("file://") if name.startswith("file:///") else escaped
+    return "file:" + escaped.removeprefix("file://") if name.startswith(("file:///", "/")) else escaped

@@ -1,4 +1,4 @@
-"""A lake: tables by name. Declarations of Hive layouts are kept in files, types included, so nothing is guessed twice.
+"""A lake: tables by name. Iceberg tables are those of a catalog; Hive layouts are kept as declarations, types included.
 
 A declaration is a small JSON file below the warehouse, written whole or not at all. It holds no credential: of the
 storage's properties only those that are none are kept, and the rest comes from PyIceberg's configuration when the table
@@ -11,7 +11,9 @@ import json
 import os
 import re
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,62 +25,129 @@ from penstock.predicate.sql import quote_name
 from penstock.predicate.types import type_name
 from penstock.tables import bridge
 from penstock.tables.hive.table import HiveTable, hive
+from penstock.tables.iceberg.open import CatalogSource, clear_errors, embedded_catalog, from_pyiceberg, open_catalog
+from penstock.tables.iceberg.table import IcebergTable
 from penstock.tables.storage import is_secret, properties_of
 
-_NAME = re.compile(r"[A-Za-z0-9_]+")
+_DECLARED = re.compile(r"[A-Za-z0-9_]+\.[A-Za-z0-9_]+")
 _VERSION = 1
 
 
 @dataclass(frozen=True)
 class Lake:
-    """The tables of one warehouse."""
+    """The tables of a catalog, and the layouts that are declared in a warehouse."""
 
-    warehouse: Path
+    warehouse: Path | None
+    source: Any = field(default=None, repr=False)
+    timezone: str = "UTC"
+
+    @cached_property
+    def catalog(self) -> Any:
+        """PyIceberg's catalog; that of a warehouse is made on first use."""
+        if self.source is not None:
+            return open_catalog(self.source)
+        assert self.warehouse is not None
+        return embedded_catalog(self.warehouse)
 
     def register(self, name: str, table: HiveTable) -> HiveTable:
         """Keep the declaration of a table under `namespace.name`; an older one of that name is replaced."""
         path = self._path(name)
+        if self._has_iceberg(name):
+            raise LakeError(f"{name} is an Iceberg table", hint="register the layout under another name")
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".tmp", delete=False) as file:
             json.dump(_declaration(table), file, indent=2)
         os.replace(file.name, path)
         return table
 
-    def table(self, name: str) -> HiveTable:
-        """Open a table by its name."""
-        path = self._path(name)
-        try:
-            declared = json.loads(path.read_text())
-        except FileNotFoundError:
-            known = ", ".join(self.tables()) or "none"
-            raise LakeError(f"no table {name!r} in {self.warehouse}", hint=f"there are: {known}") from None
-        except (OSError, ValueError) as error:
-            raise LakeError(f"the declaration of {name} cannot be read: {error}", hint="register it again") from None
-        return _open(declared, name)
+    def table(self, name: str) -> HiveTable | IcebergTable:
+        """Open a table by its name: a declared layout, or an Iceberg table of the catalog."""
+        path = self._path(name) if self.warehouse is not None and _DECLARED.fullmatch(name) else None
+        if path is not None and path.exists():
+            try:
+                declared = json.loads(path.read_text())
+            except (OSError, ValueError) as error:
+                said = f"the declaration of {name} cannot be read: {error}"
+                raise LakeError(said, hint="register it again") from None
+            return _open(declared, name)
+        return self._iceberg(name)
 
     def tables(self) -> list[str]:
         """The names of all tables, in order."""
-        root = self.warehouse / "penstock" / "tables"
-        return sorted(f"{path.parent.name}.{path.stem}" for path in root.glob("*/*.json"))
+        found = set(self._declared())
+        if self._has_catalog():
+            with clear_errors("the catalog", {}):
+                found.update(".".join(name) for name in _all_tables(self.catalog))
+        return sorted(found)
 
     def sql(self, text: str, spark: Any = None) -> Any:
         """Run Spark SQL in which `namespace.name` means a table of this lake; a session is made when none is given."""
         return bridge.sql(self, text, spark)
 
+    def _iceberg(self, name: str) -> IcebergTable:
+        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+
+        if "." not in name.strip("."):
+            raise LakeError(f"{name!r} is no name of a table", hint="write namespace.name")
+        if self._has_catalog():
+            try:
+                with clear_errors("the catalog", {}):
+                    return from_pyiceberg(self.catalog.load_table(name), name, self.timezone)
+            except LakeError as error:
+                if not isinstance(error.__cause__, NoSuchTableError | NoSuchNamespaceError):
+                    raise
+        known = ", ".join(self.tables()) or "none"
+        raise LakeError(f"no table {name!r} in {self.warehouse or 'the catalog'}", hint=f"there are: {known}")
+
+    def _has_catalog(self) -> bool:
+        return self.source is not None or (self.warehouse is not None and (self.warehouse / "catalog.db").exists())
+
+    def _has_iceberg(self, name: str) -> bool:
+        with clear_errors("the catalog", {}):
+            return self._has_catalog() and bool(self.catalog.table_exists(name))
+
+    def _declared(self) -> list[str]:
+        if self.warehouse is None:
+            return []
+        root = self.warehouse / "penstock" / "tables"
+        return [f"{path.parent.name}.{path.stem}" for path in root.glob("*/*.json")]
+
     def _path(self, name: str) -> Path:
-        parts = name.split(".")
-        if len(parts) != 2 or not all(_NAME.fullmatch(part) for part in parts):
+        if self.warehouse is None:
+            hint = "connect with a warehouse too: penstock.connect('./warehouse', catalog=…)"
+            raise LakeError("declarations need a warehouse to lie in", hint=hint)
+        if not _DECLARED.fullmatch(name):
             hint = "write namespace.name, in letters, digits and underscores"
             raise LakeError(f"{name!r} is no name of a table", hint=hint)
-        return self.warehouse / "penstock" / "tables" / parts[0] / f"{parts[1]}.json"
+        namespace, _, table = name.partition(".")
+        return self.warehouse / "penstock" / "tables" / namespace / f"{table}.json"
 
 
-def connect(warehouse: str | os.PathLike[str]) -> Lake:
-    """The lake below a directory, which is made when the first table is registered."""
+def connect(
+    warehouse: str | os.PathLike[str] | None = None, *, catalog: CatalogSource | None = None, timezone: str = "UTC"
+) -> Lake:
+    """A lake: a directory with a catalog of its own, made on first use, or any catalog that PyIceberg knows.
+
+    `catalog` is a name in PyIceberg's configuration, properties such as `{"type": "rest", "uri": …}`, or an object.
+    `timezone` is the zone of times without one in predicates on Iceberg tables; a Hive table has its own.
+    """
+    if warehouse is None:
+        if catalog is None:
+            raise LakeError("no lake is named", hint="give a directory, or catalog=…")
+        return Lake(None, catalog, timezone)
     path = Path(os.path.expanduser(os.fspath(warehouse))).absolute()
     if path.exists() and not path.is_dir():
         raise LakeError(f"{path} is not a directory", hint="give the directory of the warehouse")
-    return Lake(path)
+    return Lake(path, catalog, timezone)
+
+
+def _all_tables(catalog: Any) -> Iterator[tuple[str, ...]]:
+    """The tables of all namespaces, nested ones included."""
+    waiting = list(catalog.list_namespaces())
+    while waiting:
+        namespace = waiting.pop()
+        yield from catalog.list_tables(namespace)
+        waiting += [found for found in catalog.list_namespaces(namespace) if len(found) > len(namespace)]
 
 
 def _declaration(table: HiveTable) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import org.apache.spark.sql.catalyst.expressions.InSet;
 import org.apache.spark.sql.catalyst.expressions.Like;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.TimeZoneAwareExpression;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.unsafe.types.UTF8String;
 
@@ -50,15 +51,19 @@ public class Filters {
 
   private static void write(JsonGenerator out, Expression expression, int depth) throws java.io.IOException {
     java.util.ArrayList path = new java.util.ArrayList();
+    int[] casts = new int[1];
     out.writeStartObject();
     if (depth > DEEPEST || !isExact(expression)) {
       writeOpaque(out);
-    } else if (collectPath(expression, path)) {
+    } else if (collectPath(expression, path, casts)) {
       out.writeArrayFieldStart("column");
       for (int i = 0; i < path.size(); i++) {
         out.writeString((String) path.get(i));
       }
       out.writeEndArray();
+      if (casts[0] > 0) {
+        out.writeNumberField("casts", casts[0]);
+      }
     } else if (expression instanceof Literal) {
       Literal literal = (Literal) expression;
       out.writeFieldName("value");
@@ -129,8 +134,11 @@ public class Filters {
     out.writeEndArray();
   }
 
-  /** The path of a column or of a field inside one; false for anything else. */
-  private static boolean collectPath(Expression expression, List path) {
+  /**
+   * The path of a column or of a field inside one; false for anything else. A field behind a cast that only renames has
+   * the name that the cast gives it, and the casts are counted: who made them decides what the path means.
+   */
+  private static boolean collectPath(Expression expression, List path, int[] casts) {
     if (expression instanceof AttributeReference) {
       AttributeReference column = (AttributeReference) expression;
       if (column.metadata().contains(FILE_METADATA)) { // a field of `_metadata`, which the scan has as a column
@@ -141,12 +149,22 @@ public class Filters {
     }
     if (expression instanceof GetStructField) {
       GetStructField field = (GetStructField) expression;
-      if (collectPath(field.child(), path)) {
+      Expression struct = field.child();
+      if (renames(struct)) {
+        casts[0]++;
+        struct = ((Cast) struct).child();
+      }
+      if (collectPath(struct, path, casts)) {
         path.add(field.extractFieldName());
         return true;
       }
     }
     return false;
+  }
+
+  private static boolean renames(Expression expression) {
+    return expression instanceof Cast
+        && DataType.equalsStructurally(((Cast) expression).child().dataType(), expression.dataType(), true);
   }
 
   /** Numbers as numbers, bytes in base64, all else (text, decimals, floats with NaN) as text. */

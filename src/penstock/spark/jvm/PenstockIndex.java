@@ -89,7 +89,7 @@ public class PenstockIndex implements FileIndex {
 
   public String[] inputFiles() {
     Seq nothing = PlannedFiles.seq(new java.util.ArrayList());
-    Seq directories = listFiles(nothing, nothing);
+    Seq directories = planned != null ? planned.directories : listFiles(nothing, nothing);
     java.util.ArrayList found = new java.util.ArrayList();
     for (int i = 0; i < directories.size(); i++) {
       Seq files = ((org.apache.spark.sql.execution.datasources.PartitionDirectory) directories.apply(i)).files();

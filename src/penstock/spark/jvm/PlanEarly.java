@@ -13,6 +13,7 @@ import org.apache.spark.sql.catalyst.expressions.AttributeSet$;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.datasources.DataSourceStrategy$;
@@ -32,7 +33,69 @@ public class PlanEarly extends Rule {
   }
 
   public TreeNode apply(TreeNode plan) {
-    return ((LogicalPlan) plan).transformDown(new Replace());
+    return ((LogicalPlan) plan).transformDown(new DropMetadata()).transformDown(new Replace());
+  }
+
+  /** Takes `_metadata` out of scans of ours that offer it and are not asked: Spark would compute it for every row. */
+  public static class DropMetadata extends scala.runtime.AbstractPartialFunction {
+    public boolean isDefinedAt(Object node) {
+      return node instanceof Project && isUnasked((Project) node);
+    }
+
+    public Object applyOrElse(Object node, scala.Function1 otherwise) {
+      if (!isDefinedAt(node)) {
+        return otherwise.apply(node);
+      }
+      Project project = (Project) node;
+      LogicalRelation scan = Replace.relation(below(project));
+      LogicalPlan smaller = Replace.with(scan, 1, without(scan));
+      if (project.child() instanceof Filter) {
+        smaller = new Filter(((Filter) project.child()).condition(), smaller);
+      }
+      return new Project(project.projectList(), smaller);
+    }
+
+    private static Object below(Project project) {
+      return project.child() instanceof Filter ? ((Filter) project.child()).child() : project.child();
+    }
+
+    /** Whether there is a scan of ours below that offers `_metadata`, and nobody uses it. */
+    private static boolean isUnasked(Project project) {
+      LogicalRelation scan = Replace.relation(below(project));
+      if (scan == null) {
+        return false;
+      }
+      AttributeSet used = project.references();
+      if (project.child() instanceof Filter) {
+        used = used.$plus$plus(((Filter) project.child()).references());
+      }
+      boolean offered = false;
+      Seq output = scan.output();
+      for (int i = 0; i < output.size(); i++) {
+        if (isMetadata(output.apply(i))) {
+          offered = true;
+          if (used.contains((Attribute) output.apply(i))) {
+            return false;
+          }
+        }
+      }
+      return offered;
+    }
+
+    private static Seq without(LogicalRelation scan) {
+      ArrayList kept = new ArrayList();
+      Seq output = scan.output();
+      for (int i = 0; i < output.size(); i++) {
+        if (!isMetadata(output.apply(i))) {
+          kept.add(output.apply(i));
+        }
+      }
+      return PlannedFiles.seq(kept);
+    }
+
+    private static boolean isMetadata(Object attribute) {
+      return ((Attribute) attribute).metadata().contains("__metadata_col");
+    }
   }
 
   public static class Replace extends scala.runtime.AbstractPartialFunction {
@@ -41,7 +104,7 @@ public class PlanEarly extends Rule {
     }
 
     /** A scan of ours that has not been planned; null for anything else. */
-    private static LogicalRelation relation(Object node) {
+    static LogicalRelation relation(Object node) {
       if (!(node instanceof LogicalRelation) || !(((LogicalRelation) node).relation() instanceof HadoopFsRelation)) {
         return null;
       }
@@ -80,7 +143,7 @@ public class PlanEarly extends Rule {
       HadoopFsRelation smaller = new HadoopFsRelation(
           index, files.partitionSchema(), files.dataSchema(), files.bucketSpec(), files.fileFormat(), files.options(),
           files.sparkSession());
-      return withRelation(scan, smaller);
+      return with(scan, 0, smaller);
     }
 
     private static ArrayList list(Object one) {
@@ -129,8 +192,8 @@ public class PlanEarly extends Rule {
       }
     }
 
-    /** `scan.copy(relation = …)`; it has four arguments in Spark 4.0 and more later. */
-    private static LogicalRelation withRelation(LogicalRelation scan, HadoopFsRelation relation) {
+    /** `scan.copy(relation = …)` or `scan.copy(output = …)`; it has four arguments in Spark 4.0 and more later. */
+    static LogicalRelation with(LogicalRelation scan, int place, Object argument) {
       try {
         Method[] methods = LogicalRelation.class.getMethods();
         Method copy = null;
@@ -140,10 +203,10 @@ public class PlanEarly extends Rule {
           }
         }
         Object[] arguments = new Object[copy.getParameterTypes().length];
-        arguments[0] = relation;
-        for (int i = 1; i < arguments.length; i++) {
+        for (int i = 0; i < arguments.length; i++) {
           arguments[i] = LogicalRelation.class.getMethod("copy$default$" + (i + 1), new Class[0]).invoke(scan, new Object[0]);
         }
+        arguments[place] = argument;
         LogicalRelation found = (LogicalRelation) copy.invoke(scan, arguments);
         found.copyTagsFrom(scan);
         return found;

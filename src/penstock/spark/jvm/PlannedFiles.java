@@ -27,6 +27,7 @@ import org.apache.spark.sql.catalyst.expressions.Predicate$;
 import org.apache.spark.sql.catalyst.expressions.Unevaluable;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.ByteType;
@@ -66,6 +67,7 @@ public class PlannedFiles {
   public static PlannedFiles ask(Function python, String table, StructType partitions, Seq partitionFilters, Seq dataFilters) {
     try {
       String request = "{\"table\":" + JSON.writeValueAsString(table)
+          + ",\"fieldIds\":" + SQLConf.get().parquetFieldIdReadEnabled()
           + ",\"partition\":" + Filters.toJson(partitionFilters)
           + ",\"data\":" + Filters.toJson(dataFilters) + "}";
       JsonNode answer = JSON.readTree(Callbacks.call(python, request));

@@ -1,0 +1,74 @@
+"""What Spark's filters on a relation mean in the columns of the Iceberg table behind it.
+
+A filter arrives in the relation's names and in terms of the projection above it: the text of a uuid is an expression on
+octets, a column with several names in files is the first of them that is not null, a field of a renamed struct lies
+behind a cast. These forms are known and turned back into the column. Anything else says nothing, which keeps files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+UUID_PATTERN, UUID_PARTS = "(.{8})(.{4})(.{4})(.{4})(.{12})", "$1-$2-$3-$4-$5"
+
+
+@dataclass(frozen=True)
+class Meanings:
+    """The relation's columns, in lower case, by what a filter on them means."""
+
+    plain: Mapping[str, str]
+    casted: Mapping[str, str]  # fields inside are renamed by a cast
+    uuids: Mapping[str, str]
+    several: Mapping[tuple[str, ...], str]  # read as the first that is not null
+
+    def restore(self, filters: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Filters over the table's columns instead of the relation's; what has no meaning there says nothing."""
+        return [self._restore(node) for node in filters]
+
+    def _restore(self, node: dict[str, Any]) -> dict[str, Any]:
+        if "column" in node:
+            return self._column(node)
+        if "call" not in node:
+            return node
+        found = self._uuid(node) or self._first(node)
+        if found is not None:
+            return {"column": [found], "type": node["type"]}
+        if node["call"] in ("IsNull", "IsNotNull") and _name(node["children"][0]) in self.uuids:
+            column = {"column": [self.uuids[_name(node["children"][0])]], "type": "string"}
+            return {**node, "children": [column]}
+        return {**node, "children": [self._restore(child) for child in node["children"]]}
+
+    def _column(self, node: dict[str, Any]) -> dict[str, Any]:
+        first, *rest = node["column"]
+        if first == "_metadata" and rest:
+            return node
+        casts, name = node.get("casts", 0), first.lower()
+        if name in self.plain and not casts:
+            return {"column": [self.plain[name], *rest], "type": node["type"]}
+        if name in self.casted and rest and casts == 1:
+            return {"column": [self.casted[name], *rest], "type": node["type"]}
+        return {"call": "Opaque", "deterministic": True, "children": [], "type": node["type"]}
+
+    def _uuid(self, node: dict[str, Any]) -> str | None:
+        """The column behind the text of a uuid."""
+        try:
+            replaced = node["children"][0]
+            text, pattern, parts = replaced["children"][:3]
+            calls = (node["call"], replaced["call"], text["call"], pattern["value"], parts["value"])
+            if calls == ("Lower", "RegExpReplace", "Hex", UUID_PATTERN, UUID_PARTS):
+                return self.uuids.get(_name(text["children"][0]))
+        except (KeyError, IndexError, ValueError):
+            pass
+        return None
+
+    def _first(self, node: dict[str, Any]) -> str | None:
+        if node["call"] != "Coalesce":
+            return None
+        return self.several.get(tuple(_name(child) for child in node["children"]))
+
+
+def _name(node: dict[str, Any]) -> str:
+    path = node.get("column", ())
+    return str(path[0]).lower() if len(path) == 1 and not node.get("casts") else ""

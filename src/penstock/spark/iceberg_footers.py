@@ -1,0 +1,103 @@
+"""What the footers of data files say about field ids; read only where a table's metadata leaves it open.
+
+A table with a name mapping may have files with field ids and files without; a column whose default Spark cannot fill in
+needs to know which files lack it. Files are immutable, so what was read is kept by path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from penstock.errors import LakeError, StorageError
+
+_AT_ONCE = 8
+_MOST = 1_000_000
+_ID = b"PARQUET:field_id"
+_HINT = "the table's files are damaged or were cleaned up; open another snapshot, or restore the file"
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """The fields of a file: whether they have ids, and which fields there are, by id or by path of names."""
+
+    has_ids: bool
+    ids: frozenset[int]
+    paths: frozenset[tuple[str, ...]]
+
+
+class Footers:
+    """Footers by path."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._known: dict[str, Footer] = {}
+
+    def of(self, paths: Sequence[str], io: Any) -> list[Footer]:
+        """The footers of files; those not seen before are read, several at once."""
+        missing = [path for path in dict.fromkeys(paths) if path not in self._known]
+        if missing:
+            with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="penstock-footer") as pool:
+                read = list(pool.map(lambda path: read_footer(path, io), missing))
+            with self._lock:
+                if len(self._known) + len(read) > _MOST:
+                    self._known = {}
+                self._known = {**self._known, **dict(zip(missing, read, strict=True))}
+        known: Mapping[str, Footer] = self._known
+        return [known[path] if path in known else read_footer(path, io) for path in paths]
+
+
+def read_footer(path: str, io: Any) -> Footer:
+    """The fields of one file."""
+    try:
+        with io.new_input(path).open() as file:
+            schema = pq.ParquetFile(file).schema_arrow
+    except FileNotFoundError:
+        raise StorageError(f"{path} does not exist", hint=_HINT) from None
+    except (pa.ArrowException, OSError) as error:
+        raise LakeError(f"{path} cannot be read: {' '.join(str(error).split())[:300]}", hint=_HINT) from None
+    fields = list(_fields(schema, ()))
+    ids = frozenset(int(f.metadata[_ID]) for _, f in fields if f.metadata and _ID in f.metadata)
+    return Footer(bool(ids), ids, frozenset(path for path, _ in fields))
+
+
+def _fields(parent: Any, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """All fields, with their paths; what is repeated is called as name mappings call it."""
+    for field in parent:
+        path = (*above, field.name)
+        yield path, field
+        yield from _inside(field.type, path)
+
+
+def _inside(kind: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if pa.types.is_struct(kind):
+        yield from _fields(kind, path)
+    elif pa.types.is_map(kind):
+        for name, field in (("key", kind.key_field), ("value", kind.item_field)):
+            yield (*path, name), field
+            yield from _inside(field.type, (*path, name))
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        yield (*path, "element"), kind.value_field
+        yield from _inside(kind.value_type, (*path, "element"))
+
+
+def ids_in(footer: Footer, mapping: Any) -> frozenset[int]:
+    """The ids of the fields that a file has; by the table's name mapping where the file says none."""
+    if footer.has_ids or mapping is None:
+        return footer.ids
+    return frozenset(_mapped(mapping.root, (), footer.paths))
+
+
+def _mapped(fields: Any, above: tuple[str, ...], paths: frozenset[tuple[str, ...]]) -> Iterator[int]:
+    for field in fields:
+        for name in field.names:
+            if (*above, name) in paths:
+                if field.field_id is not None:
+                    yield field.field_id
+                yield from _mapped(field.fields, (*above, name), paths)

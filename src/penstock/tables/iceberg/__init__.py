@@ -1,0 +1,1 @@
+"""Iceberg tables: snapshots, manifests and what they say of each file."""

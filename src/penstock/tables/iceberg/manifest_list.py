@@ -1,0 +1,117 @@
+"""The manifests of a snapshot, and what their summaries say: the range of each partition field over all their files.
+
+A summary that lacks a bound says nothing, even where it claims that there are no nulls. Manifest lists are immutable
+and kept between plans.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from threading import Lock
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.errors import LakeError, StorageError
+from penstock.prune.containers import Containers
+from penstock.prune.facts import Bounds, Fact
+from penstock.tables.iceberg.bounds import decode_bounds
+from penstock.tables.iceberg.specs import Spec, SpecField
+
+_MOST = 64
+
+
+class ManifestLists:
+    """Manifest lists by their place; the ones used longest ago go first."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._kept: OrderedDict[str, tuple[Any, ...]] = OrderedDict()
+        self._judged: OrderedDict[Any, tuple[Sequence[Any], Containers]] = OrderedDict()
+
+    def of(self, snapshot: Any, io: Any) -> tuple[Any, ...]:
+        """The manifests of a snapshot; none for a table that has no snapshot."""
+        if snapshot is None:
+            return ()
+        place = snapshot.manifest_list
+        with self._lock:
+            found = self._kept.pop(place, None)
+        if found is None:
+            found = read_manifest_list(place, io)
+        with self._lock:
+            self._kept[place] = found
+            while len(self._kept) > _MOST:
+                self._kept.popitem(last=False)
+        return found
+
+    def containers(self, manifests: Sequence[Any], spec: Spec) -> Containers:
+        """Manifests of one spec with what their summaries say, made once for a list and a spec."""
+        key = (spec, tuple(id(manifest) for manifest in manifests))
+        with self._lock:
+            found = self._judged.pop(key, None)
+        if found is None or any(a is not b for a, b in zip(found[0], manifests, strict=True)):
+            # A list that counts no rows in a manifest with files does not count them: only without files it is empty.
+            rows = pa.array([0 if files_in(m) == 0 else rows_in(m) or None for m in manifests], pa.int64())
+            facts = summary_facts(manifests, spec)
+            found = (manifests, Containers(len(manifests), facts, rows=rows, spec_id=spec.spec_id))
+        with self._lock:
+            self._judged[key] = found
+            while len(self._judged) > _MOST:
+                self._judged.popitem(last=False)
+        return found[1]
+
+
+def files_in(manifest: Any) -> int | None:
+    """The live files of a manifest, where it says them."""
+    parts = (manifest.added_files_count, manifest.existing_files_count)
+    return None if None in parts else sum(parts)
+
+
+def rows_in(manifest: Any) -> int | None:
+    """The live rows of a manifest, where it says them."""
+    parts = (manifest.added_rows_count, manifest.existing_rows_count)
+    return None if None in parts else sum(parts)
+
+
+def read_manifest_list(place: str, io: Any) -> tuple[Any, ...]:
+    """The manifests that a list names."""
+    from pyiceberg.manifest import read_manifest_list as read
+
+    hint = "the table's metadata is damaged or was cleaned up; open an older snapshot, or restore the file"
+    try:
+        return tuple(read(io.new_input(place)))
+    except FileNotFoundError:
+        raise StorageError(f"the manifest list {place} does not exist", hint=hint) from None
+    except Exception as error:
+        raise LakeError(f"the manifest list {place} cannot be read: {error}", hint=hint) from error
+
+
+def summary_facts(manifests: Sequence[Any], spec: Spec) -> list[Fact]:
+    """The summaries of manifests of one spec as facts."""
+    return [fact for field in spec.fields if (fact := _summary(manifests, field)) is not None]
+
+
+def _summary(manifests: Sequence[Any], field: SpecField) -> Bounds | None:
+    if field.term is None or field.type is None:
+        return None
+    found = [_at(manifest.partitions, field.position) for manifest in manifests]
+    lower = pa.array([None if s is None else s.lower_bound for s in found], pa.binary())
+    upper = pa.array([None if s is None else s.upper_bound for s in found], pa.binary())
+    return Bounds(
+        field.term,
+        decode_bounds(lower, field.kind),
+        decode_bounds(upper, field.kind),
+        null_count=_none_of([None if s is None else s.contains_null for s in found]),
+        nan_count=_none_of([None if s is None else s.contains_nan for s in found]),
+        label="partitions of the manifest",
+    )
+
+
+def _at(summaries: Any, position: int) -> Any:
+    return summaries[position] if summaries is not None and position < len(summaries) else None
+
+
+def _none_of(contains: list[bool | None]) -> pa.Array:
+    """A count of 0 where it is said that there are none; otherwise unknown."""
+    return pa.array([0 if said is False else None for said in contains], pa.int64())

@@ -1,0 +1,176 @@
+"""The plan of a scan: manifest list → manifests by their summaries → files by their own spec, bounds and counts.
+
+Every manifest belongs to one spec, and so does every file in it: a predicate is judged against each spec's own fields,
+and a tuple is never looked at without its spec. Manifests that cannot match are not opened.
+
+With a limit, planning stops as soon as files that match whole, and lose no row to a delete, have enough rows.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from penstock.errors import LakeError
+from penstock.predicate.tree import Column, walk
+from penstock.prune.judge import Judgement, Pruner
+from penstock.prune.plan import Plan, count, make_plan
+from penstock.prune.report import Level
+from penstock.prune.verdict import Reason, Verdict
+from penstock.tables.iceberg.batch import Batches, FileBatch
+from penstock.tables.iceberg.cache import ManifestCache
+from penstock.tables.iceberg.deletes import Deletes
+from penstock.tables.iceberg.manifest_list import ManifestLists, files_in, rows_in
+from penstock.tables.iceberg.version import Version
+
+_DATA, _DELETES = 0, 1
+NOT_NEEDED = Reason("limit", "enough rows without it")
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where metadata comes from, and where it is kept between plans."""
+
+    io: Any
+    manifests: ManifestCache
+    lists: ManifestLists
+    batches: Batches
+
+
+def plan_files(
+    version: Version, sources: Sources, pruner: Pruner, limit: int | None = None, also: Sequence[Column] = ()
+) -> Plan:
+    """Which files of a version may hold rows that match; of the columns `also`, bounds are wanted too."""
+    start = time.perf_counter()
+    data = _manifests(version, sources, _DATA)
+    levels, kept = _judge_manifests(pruner, version, sources.lists, data)
+    deletes = Deletes(delete_batches(version, sources) if kept else ())
+    judgements: list[Judgement] = []
+    for group in _groups(kept, limit):
+        found = _judge_files(pruner, version, sources, group, also)
+        judgements += [_with_deletes(batch, judgement, deletes) for batch, judgement in found]
+        if limit is not None and _certain_rows(judgements) >= limit:
+            judgements = _limited(judgements, limit)
+            break
+    files = _file_level(judgements, data)
+    return make_plan(pruner, judgements, time.perf_counter() - start, outer=[count(levels, "manifests")], files=files)
+
+
+def judge_files(version: Version, sources: Sources, pruner: Pruner) -> list[tuple[FileBatch, Judgement]]:
+    """All files in manifests that can match, judged; deletes do not matter here."""
+    _, kept = _judge_manifests(pruner, version, sources.lists, _manifests(version, sources, _DATA))
+    return _judge_files(pruner, version, sources, kept)
+
+
+def delete_batches(version: Version, sources: Sources) -> list[FileBatch]:
+    """All delete files."""
+    return _batches(version, sources, _manifests(version, sources, _DELETES))
+
+
+def _manifests(version: Version, sources: Sources, content: int) -> list[Any]:
+    return [m for m in sources.lists.of(version.snapshot, sources.io) if int(m.content) == content]
+
+
+def _judge_manifests(
+    pruner: Pruner, version: Version, lists: ManifestLists, manifests: Sequence[Any]
+) -> tuple[list[Judgement], list[Any]]:
+    """The verdicts on manifests, spec by spec, and those that are kept."""
+    levels, kept = [], []
+    for spec_id in dict.fromkeys(m.partition_spec_id for m in manifests):
+        members = [m for m in manifests if m.partition_spec_id == spec_id]
+        judgement = pruner.judge(lists.containers(members, version.specs[spec_id]))
+        levels.append(judgement)
+        kept += [members[i] for i in judgement.kept]
+    return levels, kept
+
+
+def _groups(manifests: list[Any], limit: int | None) -> list[list[Any]]:
+    """All at once, or one by one where planning may stop early."""
+    return [manifests] if limit is None else [[manifest] for manifest in manifests]
+
+
+def _judge_files(
+    pruner: Pruner, version: Version, sources: Sources, manifests: Sequence[Any], also: Sequence[Column] = ()
+) -> list[tuple[FileBatch, Judgement]]:
+    used = [*also, *(node for node in walk(pruner.predicate) if isinstance(node, Column))]
+    found = []
+    for batch in _batches(version, sources, manifests):
+        judgement = pruner.judge(batch.containers(version.columns, used))
+        _check_formats(batch, judgement)
+        found.append((batch, judgement))
+    return found
+
+
+def _with_deletes(batch: FileBatch, judgement: Judgement, deletes: Deletes) -> Judgement:
+    applied = deletes.of(batch, judgement.kept.tolist())
+    if not applied:
+        return judgement
+    return replace(judgement, containers=replace(judgement.containers, deletes=applied))
+
+
+def _check_formats(batch: FileBatch, judgement: Judgement) -> None:
+    if batch.is_parquet:
+        return
+    kinds = batch.column("file_format")
+    for i in judgement.kept.tolist():
+        if kinds[i].as_py().upper() != "PARQUET":
+            said = f"{batch.column('file_path')[i]} is a file in {kinds[i]}, and only Parquet is supported"
+            raise LakeError(said, hint="rewrite the table's data files as Parquet, or filter them out")
+
+
+def _batches(version: Version, sources: Sources, manifests: Sequence[Any]) -> list[FileBatch]:
+    entries = sources.manifests.many(manifests, sources.io)
+    found = []
+    for spec_id in dict.fromkeys(m.partition_spec_id for m in manifests):
+        members = [e for m, e in zip(manifests, entries, strict=True) if m.partition_spec_id == spec_id]
+        found += sources.batches.of(version.specs[spec_id], members)
+    return found
+
+
+def _certain_rows(judgements: Sequence[Judgement]) -> int:
+    """The rows of files that match whole and have no deletes."""
+    return sum(int(_row_counts(j)[_certain(j)].sum()) for j in judgements)
+
+
+def _certain(judgement: Judgement) -> Any:
+    found = judgement.verdicts == Verdict.KEEP_WHOLE
+    found[list(judgement.containers.deletes)] = False
+    return found
+
+
+def _row_counts(judgement: Judgement) -> Any:
+    assert judgement.containers.rows is not None
+    return judgement.containers.rows.to_numpy(zero_copy_only=False)
+
+
+def _limited(judgements: Sequence[Judgement], limit: int) -> list[Judgement]:
+    """Only as many of the certain files as have enough rows; the others are left out."""
+    found, missing = [], limit
+    for judgement in judgements:
+        certain = np.flatnonzero(_certain(judgement))
+        before = np.concatenate([[0], np.cumsum(_row_counts(judgement)[certain])])[:-1]
+        needed = certain[before < missing]
+        missing -= int(_row_counts(judgement)[needed].sum())
+        dropped = np.setdiff1d(judgement.kept, needed)
+        verdicts, codes = judgement.verdicts.copy(), judgement.codes.copy()
+        verdicts[dropped], codes[dropped] = np.int8(Verdict.SKIP), len(judgement.reasons)
+        reasons = (*judgement.reasons, NOT_NEEDED)
+        found.append(replace(judgement, verdicts=verdicts, codes=codes, reasons=reasons))
+    return found
+
+
+def _file_level(judgements: Sequence[Judgement], data: Sequence[Any]) -> Level:
+    """The counts of files, those in manifests that were not opened among them."""
+    level = count(judgements)
+    total = sum(files_in(m) or 0 for m in data)
+    unopened = max(0, total - level.total)
+    if not unopened:
+        return level
+    rows = sum(rows_in(m) or 0 for m in data)
+    skipped = {**level.skipped, "manifests that were not opened": unopened}
+    rows_kept, bytes_kept = level.rows_kept or 0, level.bytes_kept or 0
+    return replace(level, total=total, rows=rows, rows_kept=rows_kept, bytes_kept=bytes_kept, skipped=skipped)

@@ -1,0 +1,96 @@
+"""Row positions that are deleted, read from deletion vectors and position delete files, as bitmaps.
+
+A deletion vector is a blob in a Puffin file: a length, a magic number, a 64-bit Roaring bitmap in its portable form,
+and a checksum. A position delete file is a Parquet file with the columns `file_path` and `pos` for any number of data
+files; it is read once for all of them.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from threading import Lock
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from penstock.errors import LakeError, StorageError
+from penstock.prune.plan import DeleteFile
+
+_MAGIC = bytes([0xD1, 0xD3, 0x39, 0x64])
+_HINT = "the table's files are damaged or were cleaned up; open another snapshot, or restore the file"
+
+
+class Positions:
+    """The deleted positions of data files; each delete file is read once while this object lives."""
+
+    def __init__(self, io: Any) -> None:
+        self._io = io
+        self._lock = Lock()
+        self._by_file: dict[str, dict[str, Any]] = {}
+
+    def of(self, path: str, deletes: Iterable[DeleteFile]) -> Any:
+        """A bitmap of the rows of a data file that are gone; empty when none is."""
+        from pyroaring import BitMap64  # type: ignore[import-not-found,unused-ignore]
+
+        found = BitMap64()
+        for delete in deletes:
+            if delete.kind == "vector":
+                found |= self._vector(delete)
+            elif delete.kind == "position":
+                found |= self._positions(delete).get(path, BitMap64())
+        return found
+
+    def _vector(self, delete: DeleteFile) -> Any:
+        if delete.offset is None or delete.length is None:
+            raise LakeError(f"the deletion vector in {delete.path} has no place in the file", hint=_HINT)
+        with self._open(delete) as file:
+            file.seek(delete.offset)
+            return read_vector(file.read(delete.length), delete.path)
+
+    def _positions(self, delete: DeleteFile) -> dict[str, Any]:
+        with self._lock:
+            if delete.path not in self._by_file:
+                self._by_file[delete.path] = self._read(delete)
+            return self._by_file[delete.path]
+
+    def _read(self, delete: DeleteFile) -> dict[str, Any]:
+        if delete.format != "PARQUET":
+            said = f"position deletes in {delete.format} are not supported ({delete.path})"
+            raise LakeError(said, hint="rewrite the table's delete files as Parquet")
+        with self._open(delete) as file:
+            try:
+                table = pq.ParquetFile(file).read(["file_path", "pos"])
+            except (pa.ArrowException, OSError, KeyError) as error:
+                raise LakeError(f"the delete file {delete.path} cannot be read: {error}", hint=_HINT) from None
+        return _by_path(table)
+
+    def _open(self, delete: DeleteFile) -> Any:
+        try:
+            return self._io.new_input(delete.path).open()
+        except FileNotFoundError:
+            raise StorageError(f"the delete file {delete.path} does not exist", hint=_HINT) from None
+
+
+def _by_path(table: pa.Table) -> dict[str, Any]:
+    from pyroaring import BitMap64
+
+    paths = table.column("file_path").combine_chunks().dictionary_encode()
+    numbers = table.column("pos").combine_chunks()
+    return {
+        path.as_py(): BitMap64(numbers.filter(pc.equal(paths.indices, i)).to_numpy())
+        for i, path in enumerate(paths.dictionary)
+    }
+
+
+def read_vector(blob: bytes, path: str) -> Any:
+    """The bitmap of one deletion vector; an error when its frame or its checksum is wrong."""
+    from pyroaring import BitMap64
+
+    length = int.from_bytes(blob[:4], "big")
+    body, checksum = blob[4 : 4 + length], blob[4 + length : 8 + length]
+    if len(blob) < 8 + length or body[:4] != _MAGIC or zlib.crc32(body) != int.from_bytes(checksum, "big"):
+        raise LakeError(f"a deletion vector in {path} is damaged", hint=_HINT)
+    return BitMap64.deserialize(body[4:])

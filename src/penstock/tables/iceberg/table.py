@@ -1,0 +1,168 @@
+"""An Iceberg table, read: planned by every file's own spec, read by Spark or without it.
+
+A table object is one version of the table: the newest when it was opened, until `refresh()`. `at(…)` gives another
+version; planning, reading and counting all go through the same plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.errors import LakeError, SchemaError
+from penstock.predicate.bind import Context
+from penstock.predicate.tree import Column, Expr
+from penstock.predicate.types import is_nested, type_name
+from penstock.prune.judge import Pruner
+from penstock.prune.plan import Plan
+from penstock.prune.verdict import Verdict
+from penstock.tables import bridge
+from penstock.tables.file_metadata import METADATA, bind_filters
+from penstock.tables.iceberg.extremes import extreme
+from penstock.tables.iceberg.partitions import list_partitions
+from penstock.tables.iceberg.plan import Sources, delete_batches, judge_files, plan_files
+from penstock.tables.iceberg.read import Reader
+from penstock.tables.iceberg.version import Asked, Version, resolve
+
+
+@dataclass(frozen=True)
+class IcebergTable:
+    """One version of an Iceberg table."""
+
+    name: str
+    table: Any = field(repr=False, compare=False)  # PyIceberg's
+    sources: Sources = field(repr=False, compare=False)
+    context: Context
+    snapshot: Asked = None
+
+    @cached_property
+    def version(self) -> Version:
+        """The snapshot that is read, with its schema and specs."""
+        return resolve(self.table.metadata, self.snapshot, self.name)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns with their normalised types."""
+        return self.version.columns.arrow
+
+    @cached_property
+    def known_schema(self) -> pa.Schema:
+        """What predicates may name: the columns, and what Spark calls `_metadata`."""
+        return self.schema.append(pa.field("_metadata", METADATA))
+
+    @property
+    def key(self) -> str:
+        """What makes two tables the same to Spark: the table, its snapshot and its schema."""
+        version = self.version
+        return f"iceberg {version.metadata.table_uuid} @{version.snapshot_id} schema {version.columns.schema.schema_id}"
+
+    def at(self, snapshot: Asked) -> IcebergTable:
+        """The table as it was: by a snapshot's id, a time, a tag or a branch."""
+        return replace(self, snapshot=snapshot)
+
+    def refresh(self) -> IcebergTable:
+        """The table as it is now."""
+        self.table.refresh()
+        return replace(self)
+
+    def plan(
+        self,
+        where: str | None = None,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        snapshot: Asked = None,
+        *,
+        path: str | None = None,
+    ) -> Plan:
+        """Which files hold rows that may match; with a limit, only as many as are sure to have that many rows.
+
+        `path` is a LIKE pattern that the file's URL must match.
+        """
+        if snapshot is not None:
+            return self.at(snapshot).plan(where, columns, limit, path=path)
+        if limit is not None and limit < 0:
+            raise LakeError(f"limit is {limit}", hint="give 0 or more")
+        for column in columns or ():
+            self._name(column)
+        return self.plan_predicate(self._bound(where, path), limit)
+
+    def plan_predicate(self, predicate: Expr, limit: int | None = None) -> Plan:
+        """The same for a bound predicate."""
+        return plan_files(self.version, self.sources, Pruner(predicate, self.context.timezone), limit)
+
+    def arrow(
+        self,
+        where: str | None = None,
+        columns: Sequence[str] | None = None,
+        *,
+        limit: int | None = None,
+        snapshot: Asked = None,
+    ) -> pa.Table:
+        """The matching rows, read from the planned files only, each filtered by its own residual."""
+        if snapshot is not None:
+            return self.at(snapshot).arrow(where, columns, limit=limit)
+        names = self.schema.names if columns is None else [self._name(column) for column in columns]
+        plan = self.plan(where, limit=limit)
+        parts, missing = [], limit
+        for part in Reader(self.version, self.sources.io, self.context.timezone).rows(plan.files, names):
+            parts.append(part if missing is None else part.slice(0, missing))
+            if missing is not None:
+                missing -= len(parts[-1])
+                if missing <= 0:
+                    break
+        return pa.concat_tables(parts) if parts else self.schema.empty_table().select(names)
+
+    def count(self, where: str | None = None, *, snapshot: Asked = None) -> int:
+        """The number of matching rows; files that match whole and have no deletes are counted by metadata alone."""
+        if snapshot is not None:
+            return self.at(snapshot).count(where)
+        plan = self.plan(where)
+        certain = [task for task in plan.files if task.verdict == Verdict.KEEP_WHOLE and not task.deletes]
+        others = [task for task in plan.files if task.verdict != Verdict.KEEP_WHOLE or task.deletes]
+        reader = Reader(self.version, self.sources.io, self.context.timezone)
+        read = sum(part.num_rows for part in reader.rows(others, self.schema.names[:1])) if others else 0
+        return sum(task.rows or 0 for task in certain) + read
+
+    def minimum(self, column: str, where: str | None = None, *, snapshot: Asked = None) -> Any:
+        """The smallest value of a column; bounds tell which files are worth reading, most often one."""
+        return self.at(snapshot or self.snapshot)._extreme(column, where, largest=False)
+
+    def maximum(self, column: str, where: str | None = None, *, snapshot: Asked = None) -> Any:
+        """The largest value of a column; bounds tell which files are worth reading, most often one."""
+        return self.at(snapshot or self.snapshot)._extreme(column, where, largest=True)
+
+    def partitions(self, where: str | None = None) -> pa.Table:
+        """The partitions of all specs with their rows, files, bytes, deletes and last change, from metadata alone."""
+        pruner = Pruner(self._bound(where), self.context.timezone)
+        judged = judge_files(self.version, self.sources, pruner)
+        return list_partitions(self.version, judged, delete_batches(self.version, self.sources))
+
+    def dataframe(self, spark: Any, where: str | None = None) -> Any:
+        """A lazy DataFrame over Spark's own reader; filters put on it later prune too."""
+        return bridge.iceberg_dataframe(self, spark, where)
+
+    def _extreme(self, column: str, where: str | None, largest: bool) -> Any:
+        name = self._name(column)
+        kind = self.schema.field(name).type
+        if is_nested(kind):
+            raise SchemaError(
+                f"{name} is a {type_name(kind)}, which has no order", hint="name a column of plain values"
+            )
+        found = Column((name,), kind)
+        pruner = Pruner(self._bound(where), self.context.timezone)
+        plan = plan_files(self.version, self.sources, pruner, also=[found])
+        return extreme(plan, Reader(self.version, self.sources.io, self.context.timezone), found, largest)
+
+    def _bound(self, where: str | None, path: str | None = None) -> Expr:
+        return bind_filters(where, path, self.known_schema, self.context)
+
+    def _name(self, column: str) -> str:
+        """A column as the schema spells it."""
+        found: str | None = next((name for name in self.schema.names if name.lower() == column.lower()), None)
+        if found is None:
+            raise SchemaError(f"no column {column!r}", hint=f"there are: {', '.join(self.schema.names)}")
+        return found

@@ -1,0 +1,94 @@
+"""Iceberg's own Spark runtime, in a process of its own and on a PySpark of its own.
+
+Iceberg publishes its runtime later than Spark comes out, so it does not run on the tests' PySpark; where both come from
+is in `tools/fetch_jars.py`. Its catalog `lake` is one of folders; a table in any other folder
+is registered.
+
+A scan is one job for all its predicates, each with a filter of its own that Iceberg is given; the files that it plans
+are those in the tasks it makes for Spark.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tests.interop import spark_process
+from tests.interop.spark_process import SparkProcess
+
+_SPARK = "org.apache.iceberg.spark"
+QUESTION = "question_number"
+
+
+class IcebergJudge(SparkProcess):
+    """Spark with Iceberg's runtime; tables are written below a folder."""
+
+    def __init__(self, pyspark: Path, jars: Sequence[Path], warehouse: Path) -> None:
+        config = {
+            "spark.jars": ",".join(map(str, jars)),
+            "spark.sql.extensions": f"{_SPARK}.extensions.IcebergSparkSessionExtensions",
+            "spark.sql.catalog.lake": f"{_SPARK}.SparkCatalog",
+            "spark.sql.catalog.lake.type": "hadoop",
+            "spark.sql.catalog.lake.warehouse": str(warehouse),
+            "spark.sql.catalog.lake.cache-enabled": "false",
+            "spark.sql.session.timeZone": "UTC",
+            "spark.default.parallelism": "2",
+            "spark.sql.adaptive.enabled": "false",
+            "spark.sql.codegen.wholeStage": "false",  # compiling takes longer than so few rows
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.driver.bindAddress": "127.0.0.1",
+        }
+        spawn = multiprocessing.get_context("spawn")
+        given = (str(pyspark), "local[2]", config)
+        self._pool = ProcessPoolExecutor(1, mp_context=spawn, initializer=_start, initargs=given)
+
+
+def _start(pyspark: str, master: str, config: Mapping[str, str]) -> None:
+    sys.path.insert(0, pyspark)
+    os.environ["PYTHONPATH"] = pyspark
+    os.environ.pop("SPARK_HOME", None)
+    spark_process._start(master, False, dict(config))
+
+
+def register(spark: Any, name: str, folder: str) -> None:
+    """Make a table that somebody else wrote into a folder known as a view."""
+    spark.read.format("iceberg").load(folder).createOrReplaceTempView(name)
+
+
+def scan(spark: Any, table: str, wheres: Sequence[str]) -> tuple[pa.Table, list[int]]:
+    """The rows that match each predicate, with the predicate's number in a column, and the number of files planned.
+
+    `table` is a name, or a name with `VERSION AS OF …` behind it.
+    """
+    arms = [f"SELECT *, {i} AS `{QUESTION}` FROM {table} WHERE {where}" for i, where in enumerate(wheres)]
+    df = spark.sql(" UNION ALL ".join(arms))
+    files = [set[str]() for _ in wheres]
+    for arm in _arms(df._jdf.queryExecution().sparkPlan()):
+        number = re.search(rf"(\d+) AS {QUESTION}#", arm.toString())
+        leaf = arm.collectLeaves().head()
+        if number and leaf.getClass().getSimpleName() == "BatchScanExec":  # else the filter is never true
+            files[int(number[1])] |= _files(leaf)
+    return df.toArrow(), [len(each) for each in files]
+
+
+def _arms(plan: Any) -> list[Any]:
+    """The parts of a union; one that remains alone is no union any more."""
+    if plan.getClass().getSimpleName() != "UnionExec":
+        return [plan]
+    parts = plan.children()
+    return [parts.apply(i) for i in range(parts.size())]
+
+
+def _files(scan: Any) -> set[str]:
+    """The paths in the tasks that Iceberg makes for a scan."""
+    groups = scan.scan().toBatch().planInputPartitions()
+    return {task.file().location() for group in groups for task in group.taskGroup().tasks().toArray()}
