@@ -1,7 +1,7 @@
 """Other engines judge: rows and plans of Iceberg's own Spark runtime, of PyIceberg and of DuckDB's Iceberg reader.
 
 The tables are written by Iceberg's Spark runtime (`iceberg_written.py`), or by PyIceberg under random specs. Each is
-asked now, at every snapshot, tag and branch, and at a time. The rows must be the same as theirs, as a multiset with
+asked now, at snapshots, tags and branches, and at a time. The rows must be the same as theirs, as a multiset with
 all columns, and the files planned never more. What an engine cannot read, or reads differently, is listed in `KNOWN`
 and `ABORTS` with what it says; a line there that no longer holds fails.
 """
@@ -71,17 +71,17 @@ KNOWN = [
     # There it also takes the partition values of a column that was dropped since in the wrong type.
     Known("Spark", "upgraded", "java.lang.String cannot be cast to class org.apache.spark.unsafe.types.UTF8String"),
 ]
-# DuckDB applies equality deletes of one partition differently; all others agree.
+# DuckDB has other rows here; Iceberg's Spark runtime agrees with Penstock.
 OTHER_ROWS = {("DuckDB", "equality"), ("DuckDB", "equality_without_nulls")}
 # DuckDB ends the whole process: on names in Avro that are not ASCII, and on equality deletes by a column that is gone.
 ABORTS = {"unicode_fields": "always", "equality_of_nulls": "now"}
-# DuckDB sometimes takes a deletion vector for another file's: it depends on how Spark happened to write them. In one
-# `upgraded`, it lost id 1 and brought back id 9, which `DELETE … WHERE id % 6 = 3` had deleted. Others agree with us.
+# DuckDB has other rows here in some runs and not in others, so it is no judge of tables with deletion vectors. In one
+# `upgraded`, it lost id 1 and brought back id 9, which `DELETE … WHERE id % 6 = 3` had deleted; all others agreed.
 MAY_DIFFER = {"vectors", "upgraded", "defaults", "equality_of_nulls"}
 # Half of the predicates will do for these.
 FEWER = ["expired", "upgraded", "equality", "equality_of_nulls"]
-# Spark knows that `n + id > 60` needs both to be not null, and Iceberg leaves out files where one is all null.
-WIDER = {"(n > 10) = (app = 'shop')", "n + id > 60"}
+# Of a longer past, so many snapshots, from the first to the last.
+SNAPSHOTS = 4
 
 
 class Point(NamedTuple):
@@ -162,9 +162,11 @@ def connect_duckdb() -> duckdb.DuckDBPyConnection:
 
 
 def points_of(metadata: Any) -> list[Point]:
-    """Now, all snapshots, tags and branches, and the times just before each change of the current snapshot."""
+    """Now, snapshots, all tags and branches, and a time just before the current snapshot was made."""
     found = [Point(None, "", metadata.current_snapshot_id)]
-    found += [Point(s.snapshot_id, f" VERSION AS OF {s.snapshot_id}", s.snapshot_id) for s in metadata.snapshots]
+    ids = [s.snapshot_id for s in metadata.snapshots]
+    some = ids if len(ids) <= SNAPSHOTS else [ids[i * (len(ids) - 1) // (SNAPSHOTS - 1)] for i in range(SNAPSHOTS)]
+    found += [Point(i, f" VERSION AS OF {i}", i) for i in some]
     found += [Point(n, f" VERSION AS OF '{n}'", r.snapshot_id) for n, r in metadata.refs.items() if n != "main"]
     known = {s.snapshot_id for s in metadata.snapshots}
     log = metadata.snapshot_log
@@ -295,7 +297,7 @@ def test_tables_of_icebergs_spark_runtime_are_read_as_all_engines_read_them(
             assert point.is_now or table.count(where) == ours.total(), case
             if spark is not None:
                 assert ours == spark[0], case
-                assert where in WIDER or planned <= spark[1], case
+                assert planned <= spark[1], case
             pyiceberg = court.pyiceberg(where, point, names)
             if pyiceberg is not None:
                 assert ours == pyiceberg[0], case
@@ -334,7 +336,6 @@ def test_nan_is_found_where_icebergs_bounds_leave_it_out(
         assert pushed[0][0] < expected[0][0], "Iceberg's Spark runtime loses rows with NaN"
 
 
-@pytest.mark.xfail(strict=True, reason="two terms in one comparison: that one is all null is not seen")
 def test_comparison_of_two_columns_leaves_out_files_where_one_is_all_null(tmp_path: Path) -> None:
     rows = pa.table({"n": pa.array([None, None], pa.int32()), "id": [1, 2]})
     table = penstock.iceberg(write_iceberg(tmp_path, rows, []).metadata_location)
@@ -369,7 +370,7 @@ def test_tables_of_pyiceberg_under_random_specs_are_read_as_all_engines_read_the
     names = table.schema.names
     wheres = [show(tree(rng, sources_of(rows), BASIC, rng.choice([0, 1, 2]))) for _ in range(20)]
     # On a prefix and a null partition value, Iceberg's ResidualEvaluator.startsWith is a NullPointerException.
-    wheres = [where for where in wheres if "LIKE" not in where]
+    wheres = [where for where in wheres if not re.search(r"LIKE|startswith|left\(|substr", where)]
     for where, (expected, files) in zip(
         [*PLAIN, *wheres], by_spark(judge, f"random_{seed}", [*PLAIN, *wheres], names), strict=True
     ):
