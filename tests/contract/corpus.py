@@ -230,10 +230,10 @@ MIXED = {
     "(k = 'shop' AND n = 0) OR (k = 'ü' AND n = 1)": 2,
     "NOT (k <> 'shop' OR n = 0)": 1,
     "k LIKE 's%' AND s LIKE 'text%'": 2,
-    "(k = 'shop') = (n = 0)": 15,
+    "(k = 'shop') = (n = 0)": 14,
     "coalesce(k, s) = 'text 28'": 15,
     "n IS NULL": 15,
-    "k || cast(n AS string) = 'shop1'": 15,
+    "k || cast(n AS string) = 'shop1'": 14,
     "length(k) > 3 AND n + 1 = 2": 8,
 }
 

@@ -53,6 +53,8 @@ def _start(master: str, connect: bool, config: dict[str, str]) -> None:
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    if connect:
+        os.environ["SPARK_TESTING"] = "1"  # a server of Spark Connect takes any free port then
     # The tests' own account must come from the storage properties and from nowhere else.
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         del os.environ[name]

@@ -85,6 +85,7 @@ import json, os, sys
 from pyspark.sql import SparkSession
 import penstock
 from penstock.errors import LayoutError, PenstockError
+os.environ["SPARK_TESTING"] = "1"  # the server takes any free port
 spark = SparkSession.builder.remote("local").config("spark.ui.enabled", "false").getOrCreate()
 table = penstock.hive(sys.argv[1], "dt date, app string")
 found = {}

@@ -20,9 +20,10 @@ from tests.spark.test_hive_sessions import run_python
 pytestmark = pytest.mark.spark
 NEEDED = ("grpc", "grpc_status", "google.protobuf", "google.rpc", "pandas", "zstandard")
 CONNECT = """
-import json, sys
+import json, os, sys
 from pyspark.sql import SparkSession
 import penstock
+os.environ["SPARK_TESTING"] = "1"  # the server takes any free port
 spark = SparkSession.builder.remote("local").getOrCreate()
 table = penstock.connect(sys.argv[1]).table("web.t")
 found = {}
