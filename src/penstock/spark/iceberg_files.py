@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from penstock.errors import LakeError, PenstockError
 from penstock.prune.facts import Exact
@@ -53,18 +52,12 @@ class Memory:
         with self._lock:
             found = self._plans.pop(key, None)
         if found is None:
-            found = self._make(filters)
-            if '\\"_metadata\\"' in key and _has_bare_paths(found):  # shown otherwise by Spark than here
-                found = self._make([_without_metadata(node) for node in filters])
+            table = self.table
+            found = table.plan_predicate(translate(filters, table.known_schema, table.context))
         with self._lock:
             self._plans[key] = found
             while len(self._plans) > _PLANS:
                 self._plans.popitem(last=False)
-        return found
-
-    def _make(self, filters: Sequence[dict[str, Any]]) -> Plan:
-        table = self.table
-        found: Plan = table.plan_predicate(translate(filters, table.known_schema, table.context))
         return found
 
     def deleted(self, path: str, deletes: Sequence[Any]) -> str | None:
@@ -89,17 +82,6 @@ def memory_of(table: Any, deletes: LiveDeletes) -> Memory:
         while len(_memories) > _TABLES:
             _memories.popitem(last=False)
     return found
-
-
-def _has_bare_paths(plan: Plan) -> bool:
-    names = [j.containers.names for j in plan.judgements if j.containers.names is not None]
-    return any(pc.any(pc.starts_with(paths, "/")).as_py() for paths in names)
-
-
-def _without_metadata(node: dict[str, Any]) -> dict[str, Any]:
-    if node.get("column", ("",))[0] == "_metadata":
-        return {"call": "Opaque", "deterministic": True, "children": [], "type": node["type"]}
-    return {**node, "children": [_without_metadata(child) for child in node["children"]]} if "call" in node else node
 
 
 @dataclass(frozen=True)
