@@ -35,7 +35,7 @@ test-slow: $(STAMP)  ## the differential tests with 20,000 random examples each
 	@HYPOTHESIS_PROFILE=slow $(RUN) -m pytest tests/differential --timeout 14400 $(ARGS)
 
 .PHONY: test-matrix
-test-matrix: java $(STAMP)  ## the Spark tests of Hive tables on PySpark 4.0, 4.1, 4.2 and 4.3
+test-matrix: java $(STAMP)  ## the Spark tests of tables on PySpark 4.0, 4.1, 4.2 and 4.3
 	@$(RUN) tools/test_matrix.py $(if $(ARGS),-- $(ARGS))
 
 .PHONY: lint

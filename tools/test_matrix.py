@@ -1,4 +1,4 @@
-"""Run the Spark tests of Hive tables on every supported PySpark, each in a virtual environment of its own.
+"""Run the Spark tests of tables on every supported PySpark, each in a virtual environment of its own.
 
     python tools/test_matrix.py                 all versions
     python tools/test_matrix.py 4.0.2 -- -x     one version, with options for pytest
@@ -44,11 +44,12 @@ def main(arguments: list[str]) -> int:
 def run_tests(version: str, options: list[str]) -> Result:
     """The tests on one version, their output shown as it comes."""
     python = prepare(version)
-    tests = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/spark/test_hive_*.py"))
+    found = [path for kind in ("hive", "iceberg") for path in ROOT.glob(f"tests/spark/test_{kind}_*.py")]
+    tests = sorted(str(path.relative_to(ROOT)) for path in found)
     print(f"== pyspark {version}", flush=True)
     start = time.perf_counter()
-    # PySpark 4.0 leaves the sockets of `collect` to the garbage collector.
-    sockets = ["-W", "ignore:unclosed:ResourceWarning"]
+    # PySpark 4.0 and 4.1 leave the sockets of `collect` to the garbage collector.
+    sockets = ["-W", "ignore:unclosed:ResourceWarning", "-p", "no:unraisableexception"]
     command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", *sockets, *tests, *options]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
