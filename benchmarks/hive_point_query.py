@@ -17,7 +17,6 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 import penstock
+from benchmarks._timing import best
 from tests.s3.server import KEY_ID, SECRET, S3Server
 
 SIZES = (10_000, 50_000)
@@ -62,17 +62,6 @@ def build(root: Path, directories: int, files: int = 1) -> None:
             if number % LINKS == 0:
                 pq.write_table(table, original)
             os.link(original, folder / f"part-{j}.parquet")
-
-
-def best(run: Callable[[], int], expected: int, repeats: int = REPEATS) -> float:
-    """The best of a few runs, each with its answer checked."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        found = run()
-        times.append(time.perf_counter() - start)
-        assert found == expected, f"{found} rows, expected {expected}"
-    return min(times)
 
 
 @dataclass(frozen=True)
@@ -188,10 +177,10 @@ def spark_results(lake: Lake) -> tuple[Result, Result, Result, Result]:
         def listed_by_penstock() -> int:
             return FILE_ROWS * len(table.plan().files)
 
-        best(lambda: ours().where(point).count(), lake.rows)  # the first query of a session is no measure
+        best(lambda: ours().where(point).count(), lake.rows, REPEATS)  # the first query of a session is no measure
         return (
             Result("Spark", None, best(lambda: theirs().where(point).count(), lake.rows, 1)),
-            Result("penstock on Spark", None, best(lambda: ours().where(point).count(), lake.rows)),
+            Result("penstock on Spark", None, best(lambda: ours().where(point).count(), lake.rows, REPEATS)),
             Result(
                 "Spark",
                 best(listed_by_spark, everything, 1),

@@ -31,6 +31,7 @@ from pyiceberg.types import LongType
 
 import penstock
 from benchmarks._iceberg_metadata import FIRST_DAY, MICROS, ROWS, Made, build
+from benchmarks._timing import best
 from penstock.tables.iceberg import open as opening
 from penstock.tables.iceberg.cache import default_cache
 from tests.interop.iceberg_judge import IcebergJudge
@@ -108,17 +109,6 @@ def forget() -> None:
         kept.cache_clear()
 
 
-def timed(run: Callable[[], int], expected: int, repeats: int = 1) -> float:
-    """The best of some runs, each with its answer checked."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        found = run()
-        times.append(time.perf_counter() - start)
-        assert found == expected, f"{found} files, expected {expected}"
-    return min(times)
-
-
 def java_plan(spark: Any, metadata: str, tests: tuple[Test, ...]) -> tuple[int, float]:
     """Files planned by Iceberg's Java library, and the seconds it took, without any work of Spark's."""
     iceberg = spark._jvm.org.apache.iceberg
@@ -157,7 +147,7 @@ def measure(made: Made, manifests: int, judge: IcebergJudge | None) -> None:
         cold, disk, warm = ours(made, case, expected)
         peer = java = None
         if made.files < SIZES[-1][0] or case.everywhere:
-            peer = timed(lambda c=case: len(list(theirs.scan(row_filter=c.where).plan_files())), expected)  # type: ignore[misc]
+            peer = best(lambda c=case: len(list(theirs.scan(row_filter=c.where).plan_files())), expected, 1)  # type: ignore[misc]
         if judge is not None:
             answers = [judge.ask(java_plan, f"file://{made.metadata}", case.tests) for _ in range(3)]
             assert {count for count, _ in answers} == {expected}, f"Java planned {answers}, expected {expected}"
@@ -181,11 +171,11 @@ def ours(made: Made, case: Case, expected: int) -> tuple[float, float, float]:
     with suppress(FileNotFoundError):
         shutil.rmtree(os.environ["PENSTOCK_CACHE_DIR"])
     forget()
-    cold = timed(plan, expected)
+    cold = best(plan, expected, 1)
     forget()
-    disk = timed(plan, expected)
+    disk = best(plan, expected, 1)
     table = penstock.iceberg(made.metadata)
-    return cold, disk, timed(lambda: len(table.plan(case.where).files), expected, 5)
+    return cold, disk, best(lambda: len(table.plan(case.where).files), expected, 5)
 
 
 def _shown(seconds: float | None) -> str:
