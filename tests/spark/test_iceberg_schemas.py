@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyspark
 import pytest
 from pyiceberg import types as iceberg
 from pyiceberg.schema import Schema
@@ -145,6 +146,11 @@ def nested_rows(first: str, second: str) -> pa.Table:
     )
 
 
+@pytest.mark.xfail(
+    pyspark.__version__.startswith("4.0"),
+    reason="Spark 4.0 refuses to read a struct whose fields stand in another order in the file",
+    strict=True,
+)
 def test_nested_fields_are_found_by_id_where_names_were_swapped(spark: SparkSession, tmp_path: Path) -> None:
     table = small(create(tmp_path, nested_rows("x", "y").schema))
     table.append(nested_rows("x", "y"))
