@@ -46,6 +46,8 @@ class IcebergJudge(SparkProcess):
             "spark.sql.codegen.factoryMode": "NO_CODEGEN",
             "spark.ui.showConsoleProgress": "false",
             "spark.driver.bindAddress": "127.0.0.1",
+            # Else a JVM that is warm leaves out what an error says, and the errors that are known are not recognised.
+            "spark.driver.extraJavaOptions": "-XX:-OmitStackTraceInFastThrow",
         }
         spawn = multiprocessing.get_context("spawn")
         given = (str(pyspark), "local[2]", config)
