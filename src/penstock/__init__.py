@@ -17,13 +17,25 @@ if TYPE_CHECKING:
     from penstock.tables.hive.table import hive
     from penstock.tables.iceberg.open import iceberg
     from penstock.tables.lake import connect
+    from penstock.tables.managed.coalesce import Coalesce
 
 __version__ = "0.1.0"
 
-__all__ = ["PenstockError", "PenstockWarning", "__version__", "attach", "connect", "hive", "iceberg", "session"]
+__all__ = [
+    "Coalesce",
+    "PenstockError",
+    "PenstockWarning",
+    "__version__",
+    "attach",
+    "connect",
+    "hive",
+    "iceberg",
+    "session",
+]
 
 # Public name -> the module that has it. A new name goes here, into __all__ and under TYPE_CHECKING.
 _HOMES = {
+    "Coalesce": "penstock.tables.managed.coalesce",
     "PenstockError": "penstock.errors",
     "PenstockWarning": "penstock.errors",
     "attach": "penstock.spark.session",

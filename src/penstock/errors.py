@@ -88,6 +88,10 @@ class LakeError(PenstockError, LookupError):
     """A table, a name or a warehouse that is not there."""
 
 
+class ConflictError(PenstockError, RuntimeError):
+    """Other writers were faster every time; nothing was changed."""
+
+
 class LimitError(PenstockError, RuntimeError):
     """More work than a limit allows; the message says which option or which predicate helps."""
 

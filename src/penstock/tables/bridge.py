@@ -27,3 +27,17 @@ def sql(lake: Any, text: str, spark: Any = None) -> Any:
     from penstock.spark.sql import run_sql
 
     return run_sql(lake, text, spark)
+
+
+def write(job: Any, df: Any) -> Any:
+    """Write the rows of a DataFrame as data files, in Spark's tasks."""
+    from penstock.spark.write import write_dataframe
+
+    return write_dataframe(job, df)
+
+
+def map_files(tasks: Any, work: Any) -> Any:
+    """Do something with each of some files, in Spark's tasks; the answers in the files' order."""
+    from penstock.spark.write import map_files as run
+
+    return run(tasks, work)

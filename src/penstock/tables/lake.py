@@ -11,7 +11,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,13 +20,16 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.errors import LakeError
+from penstock.predicate.bind import Context
 from penstock.predicate.schema import as_schema
 from penstock.predicate.sql import quote_name
 from penstock.predicate.types import type_name
 from penstock.tables import bridge
 from penstock.tables.hive.table import HiveTable, hive
-from penstock.tables.iceberg.open import CatalogSource, clear_errors, embedded_catalog, from_pyiceberg, open_catalog
-from penstock.tables.iceberg.table import IcebergTable
+from penstock.tables.iceberg.open import CatalogSource, clear_errors, embedded_catalog, open_catalog, sources_of
+from penstock.tables.managed.coalesce import Coalesce, as_rule
+from penstock.tables.managed.create import create
+from penstock.tables.managed.table import ManagedTable
 from penstock.tables.storage import is_secret, properties_of
 
 _DECLARED = re.compile(r"[A-Za-z0-9_]+\.[A-Za-z0-9_]+")
@@ -49,6 +52,26 @@ class Lake:
         assert self.warehouse is not None
         return embedded_catalog(self.warehouse)
 
+    def create_table(
+        self,
+        name: str,
+        schema: Any,
+        partition_by: str | Sequence[str] = (),
+        *,
+        coalesce: Coalesce | str | Sequence[str] | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> ManagedTable:
+        """Make a table. The schema is DDL text, or Arrow's, Iceberg's or Spark's.
+
+        `partition_by` names columns and Iceberg's transforms of them: `["day(ts)", "app", "bucket(16, user_id)"]`.
+        `coalesce` says which partitions share files: `["app"]`, or `penstock.Coalesce("app", below="32MB")`.
+        """
+        if self.warehouse is not None and _DECLARED.fullmatch(name) and self._path(name).exists():
+            raise LakeError(f"{name} is a declared layout", hint="make the table under another name")
+        with clear_errors("the catalog", {}):
+            made = create(self.catalog, name, schema, partition_by, as_rule(coalesce), properties or {})
+        return managed(made, name, self.timezone)
+
     def register(self, name: str, table: HiveTable) -> HiveTable:
         """Keep the declaration of a table under `namespace.name`; an older one of that name is replaced."""
         path = self._path(name)
@@ -60,7 +83,7 @@ class Lake:
         os.replace(file.name, path)
         return table
 
-    def table(self, name: str) -> HiveTable | IcebergTable:
+    def table(self, name: str) -> HiveTable | ManagedTable:
         """Open a table by its name: a declared layout, or an Iceberg table of the catalog."""
         path = self._path(name) if self.warehouse is not None and _DECLARED.fullmatch(name) else None
         if path is not None and path.exists():
@@ -84,7 +107,7 @@ class Lake:
         """Run Spark SQL in which `namespace.name` means a table of this lake; a session is made when none is given."""
         return bridge.sql(self, text, spark)
 
-    def _iceberg(self, name: str) -> IcebergTable:
+    def _iceberg(self, name: str) -> ManagedTable:
         from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
         if "." not in name.strip("."):
@@ -92,7 +115,7 @@ class Lake:
         if self._has_catalog():
             try:
                 with clear_errors("the catalog", {}):
-                    return from_pyiceberg(self.catalog.load_table(name), name, self.timezone)
+                    return managed(self.catalog.load_table(name), name, self.timezone)
             except LakeError as error:
                 if not isinstance(error.__cause__, NoSuchTableError | NoSuchNamespaceError):
                     raise
@@ -139,6 +162,11 @@ def connect(
     if path.exists() and not path.is_dir():
         raise LakeError(f"{path} is not a directory", hint="give the directory of the warehouse")
     return Lake(path, catalog, timezone)
+
+
+def managed(table: Any, name: str, timezone: str = "UTC") -> ManagedTable:
+    """A table that PyIceberg has opened in its catalog."""
+    return ManagedTable(name, table, sources_of(table), Context(timezone))
 
 
 def _all_tables(catalog: Any) -> Iterator[tuple[str, ...]]:

@@ -1,10 +1,11 @@
 """Which logical values a file holds: the text that a manifest entry carries, and the fact that is made of it.
 
-    {"complete": true, "columns": [2, 7], "tuples": [["shop", "2026-05-17"], ["blog", null]]}
+    {"complete": true, "columns": [2, 7], "tuples": [["shop", "2026-05-17"], ["blog", null]], "rows": [20, 3]}
 
 Columns are field ids, values are written as Iceberg's specification writes single values in JSON. The tuples are all
-combinations that occur in the file's rows if `complete` says so; otherwise there may be others. A text that is missing,
-damaged, or about a column that is no more, says nothing: such a file is kept.
+combinations that occur in the file's rows if `complete` says so; otherwise there may be others. `rows`, which may be
+missing, counts the rows of each tuple. A text that is missing, damaged, or about a column that is no more, says
+nothing: such a file is kept.
 """
 
 from __future__ import annotations
@@ -24,12 +25,19 @@ from penstock.tables.iceberg.columns import Columns
 Ids = tuple[int, ...]
 
 
-def encode_logical(ids: Sequence[int], kinds: Sequence[Any], tuples: Iterable[Sequence[Any]], complete: bool) -> str:
-    """The text for a file; values are Python's, of Iceberg's types `kinds`."""
+def encode_logical(
+    ids: Sequence[int],
+    kinds: Sequence[Any],
+    tuples: Iterable[Sequence[Any]],
+    complete: bool,
+    rows: Sequence[int] | None = None,
+) -> str:
+    """The text for a file; values are Python's, of Iceberg's types `kinds`; `rows` counts those of each tuple."""
     from pyiceberg.conversions import to_json
 
     written = [[None if v is None else to_json(k, v) for k, v in zip(kinds, t, strict=True)] for t in tuples]
-    return json.dumps({"complete": complete, "columns": list(ids), "tuples": written}, ensure_ascii=False)
+    told = {"complete": complete, "columns": list(ids), "tuples": written}
+    return json.dumps(told if rows is None else {**told, "rows": list(rows)}, ensure_ascii=False)
 
 
 def logical_facts(texts: pa.Array, columns: Columns) -> list[Tuples]:

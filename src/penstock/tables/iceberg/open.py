@@ -39,7 +39,12 @@ def iceberg(
 
 def from_pyiceberg(table: Any, name: str, timezone: str = "UTC") -> IcebergTable:
     """A table that PyIceberg has opened."""
-    return IcebergTable(name, table, Sources(table.io, default_cache(), _lists(), _batches()), Context(timezone))
+    return IcebergTable(name, table, sources_of(table), Context(timezone))
+
+
+def sources_of(table: Any) -> Sources:
+    """Where the metadata of a table comes from; what was decoded is shared by all tables."""
+    return Sources(table.io, default_cache(), _lists(), _batches())
 
 
 @cache
@@ -72,7 +77,7 @@ def embedded_catalog(warehouse: Path) -> Any:
     from pyiceberg.catalog.sql import SqlCatalog
 
     warehouse.mkdir(parents=True, exist_ok=True)
-    place = {"uri": f"sqlite:///{warehouse / 'catalog.db'}", "warehouse": f"file://{warehouse}"}
+    place = {"uri": f"sqlite:///{warehouse / 'catalog.db'}?timeout=60", "warehouse": f"file://{warehouse}"}
     with clear_errors(f"the catalog in {warehouse}", {}):
         return SqlCatalog("penstock", **{**properties_of(None), **place})
 

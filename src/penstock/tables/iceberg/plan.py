@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.errors import LakeError
 from penstock.predicate.tree import Column, walk
@@ -29,6 +31,7 @@ from penstock.tables.iceberg.version import Version
 
 _DATA, _DELETES = 0, 1
 NOT_NEEDED = Reason("limit", "enough rows without it")
+NOT_CHOSEN = Reason("chosen", "not among the files that were asked for")
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,11 @@ def judge_files(version: Version, sources: Sources, pruner: Pruner) -> list[tupl
     """All files in manifests that can match, judged; deletes do not matter here."""
     _, kept = _judge_manifests(pruner, version, sources.lists, _manifests(version, sources, _DATA))
     return _judge_files(pruner, version, sources, kept)
+
+
+def data_batches(version: Version, sources: Sources) -> list[FileBatch]:
+    """All data files."""
+    return _batches(version, sources, _manifests(version, sources, _DATA))
 
 
 def delete_batches(version: Version, sources: Sources) -> list[FileBatch]:
@@ -131,6 +139,23 @@ def _batches(version: Version, sources: Sources, manifests: Sequence[Any]) -> li
     return found
 
 
+def only(plan: Plan, paths: Sequence[str]) -> Plan:
+    """A plan without any file but these."""
+    chosen = pa.array(sorted(paths), pa.string())
+    found = []
+    for judgement in plan.judgements:
+        wanted = pc.is_in(judgement.containers.names, value_set=chosen).to_numpy(zero_copy_only=False)
+        found.append(_dropped(judgement, np.setdiff1d(judgement.kept, np.flatnonzero(wanted)), NOT_CHOSEN))
+    return replace(plan, judgements=found)
+
+
+def _dropped(judgement: Judgement, places: Any, reason: Reason) -> Judgement:
+    """A judgement in which some files are skipped after all."""
+    verdicts, codes = judgement.verdicts.copy(), judgement.codes.copy()
+    verdicts[places], codes[places] = np.int8(Verdict.SKIP), len(judgement.reasons)
+    return replace(judgement, verdicts=verdicts, codes=codes, reasons=(*judgement.reasons, reason))
+
+
 def _certain_rows(judgements: Sequence[Judgement]) -> int:
     """The rows of files that match whole and have no deletes."""
     return sum(int(_row_counts(j)[_certain(j)].sum()) for j in judgements)
@@ -155,11 +180,7 @@ def _limited(judgements: Sequence[Judgement], limit: int) -> list[Judgement]:
         before = np.concatenate([[0], np.cumsum(_row_counts(judgement)[certain])])[:-1]
         needed = certain[before < missing]
         missing -= int(_row_counts(judgement)[needed].sum())
-        dropped = np.setdiff1d(judgement.kept, needed)
-        verdicts, codes = judgement.verdicts.copy(), judgement.codes.copy()
-        verdicts[dropped], codes[dropped] = np.int8(Verdict.SKIP), len(judgement.reasons)
-        reasons = (*judgement.reasons, NOT_NEEDED)
-        found.append(replace(judgement, verdicts=verdicts, codes=codes, reasons=reasons))
+        found.append(_dropped(judgement, np.setdiff1d(judgement.kept, needed), NOT_NEEDED))
     return found
 
 

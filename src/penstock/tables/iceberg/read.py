@@ -60,6 +60,12 @@ class Reader:
         typed = _typed(table, self._version.columns, [n for n in self._version.columns.arrow.names if n in wanted])
         return filter_table(task.residual, typed, self._zone).select(list(names))
 
+    def partition(self, task: FileTask) -> list[tuple[Any, Any]]:
+        """The partition of a file: each value with Iceberg's type of it."""
+        assert task.spec_id is not None
+        kinds = [field.kind for field in self._version.specs[task.spec_id].fields]
+        return list(zip(_partition_values(task, self._version), kinds, strict=True))
+
     def _schema(self, names: set[str], ids: set[int]) -> Any:
         """The columns that are read: the wanted ones, and those of equality deletes, dropped ones included."""
         from pyiceberg.schema import Schema

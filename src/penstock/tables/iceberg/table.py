@@ -7,6 +7,7 @@ version; planning, reading and counting all go through the same plan.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -66,8 +67,9 @@ class IcebergTable:
 
     def refresh(self) -> IcebergTable:
         """The table as it is now."""
-        self.table.refresh()
-        return replace(self)
+        newest = copy(self.table)
+        newest.refresh()
+        return replace(self, table=newest)
 
     def plan(
         self,

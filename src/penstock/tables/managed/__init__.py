@@ -1,0 +1,1 @@
+"""Managed tables: Iceberg tables that Penstock writes, with logical partitions that share files."""

@@ -1,0 +1,266 @@
+"""Data files: rows in, Parquet out, with everything that a manifest says of a file collected on the way.
+
+A job is all that a task needs, on whatever machine it runs. Rows come with the slot that they belong to, one slot after
+the other, or without: then they are gathered, grouped by partition and given slots here. A task that fails removes
+what it wrote.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from penstock.tables.iceberg.logical import encode_logical
+from penstock.tables.managed.conform import conform
+from penstock.tables.managed.grouping import group_rows, partition_arrays
+from penstock.tables.managed.layout import Layout, Tuple
+from penstock.tables.managed.slots import Slot, assign
+
+TARGET, _TARGET = "write.target-file-size-bytes", 512 << 20
+_GROUP_ROWS, _GROUP_BYTES = 500_000, 128 << 20
+_GATHERED = 256 << 20
+_SAMPLE = 20_000
+
+
+@dataclass(frozen=True)
+class WriteJob:
+    """What a task needs to write rows of one table."""
+
+    layout: Layout
+    io: Any = field(repr=False)
+    folder: str  # where data files lie
+    properties: Mapping[str, str] = field(repr=False)
+    known: Mapping[Tuple, float] = field(default_factory=dict, repr=False)  # bytes of logical partitions in the table
+    bytes_per_row: float | None = None
+    id: str = field(default_factory=lambda: uuid4().hex)
+
+    @property
+    def target(self) -> int:
+        """The size that files should have."""
+        return int(self.properties.get(TARGET, _TARGET))
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """A data file that no snapshot has yet."""
+
+    path: str
+    spec_id: int
+    partition: Tuple
+    bytes: int
+    statistics: Mapping[str, Any] = field(repr=False)
+    logical: str | None = field(default=None, repr=False)
+    tuples: tuple[Tuple, ...] = field(default=(), repr=False)  # the logical tuples of a shared file, however many
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return int(self.statistics["record_count"])
+
+
+class SlotWriter:
+    """Writes the rows of one slot, as one file or as several near the target size."""
+
+    def __init__(self, job: WriteJob, slot: Slot) -> None:
+        self._job, self._slot = job, slot
+        self._buffer: list[pa.Table] = []
+        self._rows = self._bytes = 0
+        self._parquet: pq.ParquetWriter | None = None
+        self._sink: Any = None
+        self._path = ""
+        self._tuples: Counter[Tuple] = Counter()
+        self._nans: Counter[int] = Counter()
+        self.files: list[WrittenFile] = []
+
+    def add(self, table: pa.Table) -> None:
+        """More rows."""
+        self._buffer.append(table)
+        self._rows += table.num_rows
+        self._bytes += table.nbytes
+        if self._rows >= _GROUP_ROWS or self._bytes >= _GROUP_BYTES:
+            self._flush()
+
+    def close(self) -> list[WrittenFile]:
+        """Finish the last file; all files of the slot."""
+        self._flush()
+        self._finish()
+        return self.files
+
+    def discard(self) -> None:
+        """Remove everything that was written."""
+        for path in [file.path for file in self.files] + ([self._path] if self._parquet is not None else []):
+            delete_quietly(self._job.io, path)
+
+    def _flush(self) -> None:
+        if not self._rows:
+            return
+        table = pa.concat_tables(self._buffer)
+        self._buffer, self._rows, self._bytes = [], 0, 0
+        self._count(table)
+        wanted = self._job.layout.files
+        if self._parquet is None:
+            self._open(wanted)
+        assert self._parquet is not None
+        self._parquet.write_table(pa.table(table.columns, schema=wanted), row_group_size=max(1, table.num_rows))
+        if self._sink.tell() >= self._job.target:
+            self._finish()
+
+    def _count(self, table: pa.Table) -> None:
+        schema = self._job.layout.schema
+        if self._slot.is_shared:
+            names = [schema.find_column_name(i) for i in self._job.layout.logical_ids]
+            groups = group_rows([table.column(name).combine_chunks() for name in names], table.num_rows)
+            self._tuples.update(dict(zip(groups.tuples, groups.rows.tolist(), strict=True)))
+        for column in schema.fields:
+            if str(column.field_type) in ("float", "double"):
+                self._nans[column.field_id] += pc.sum(pc.is_nan(table.column(column.name))).as_py() or 0
+
+    def _open(self, schema: pa.Schema) -> None:
+        from pyiceberg.io.pyarrow import _get_parquet_writer_kwargs
+
+        folder = self._job.layout.directory(self._slot.partition, self._slot.is_shared)
+        name = f"{self._job.id}-{uuid4().hex[:12]}.parquet"
+        self._path = "/".join(part for part in (self._job.folder, folder, name) if part)
+        self._sink = self._job.io.new_output(self._path).create()
+        options = _get_parquet_writer_kwargs(dict(self._job.properties))
+        self._parquet = pq.ParquetWriter(self._sink, schema, store_schema=False, **options)
+
+    def _finish(self) -> None:
+        if self._parquet is None:
+            return
+        parquet = self._parquet
+        parquet.close()
+        self._sink.close()
+        self.files.append(self._written(parquet.writer.metadata))
+        self._parquet, self._tuples, self._nans = None, Counter(), Counter()
+
+    def _written(self, footer: pq.FileMetaData) -> WrittenFile:
+        statistics = _statistics(self._job, footer)
+        statistics["nan_value_counts"] = dict(self._nans)
+        size = len(self._job.io.new_input(self._path))
+        slot = self._slot
+        if not slot.is_shared:
+            return WrittenFile(self._path, slot.spec_id, slot.partition, size, statistics)
+        layout = self._job.layout
+        assert layout.rule is not None
+        complete = len(self._tuples) <= layout.rule.tuples_per_file
+        told = list(self._tuples) if complete else []
+        counts = [self._tuples[each] for each in told]
+        text = encode_logical(layout.logical_ids, layout.logical_kinds, told, complete, counts)
+        return WrittenFile(self._path, slot.spec_id, slot.partition, size, statistics, text, tuple(self._tuples))
+
+
+def write_slots(job: WriteJob, runs: Iterable[tuple[Slot | None, pa.Table]]) -> list[WrittenFile]:
+    """Write rows of one slot after the other; rows without a slot are given one here. On failure nothing is left."""
+    done: list[WrittenFile] = []
+    current: Slot | None = None
+    writer: SlotWriter | None = None
+    try:
+        for slot, rows in _placed(job, runs):
+            if writer is None or slot is not current:
+                done += writer.close() if writer is not None else []
+                current, writer = slot, SlotWriter(job, slot)
+            writer.add(rows)
+        return done + (writer.close() if writer is not None else [])
+    except BaseException:
+        if writer is not None:
+            writer.discard()
+        discard(job.io, done)
+        raise
+
+
+def write_rows(job: WriteJob, parts: Iterable[pa.Table]) -> list[WrittenFile]:
+    """Write rows in any order."""
+    return write_slots(job, ((None, part) for part in parts))
+
+
+def _placed(job: WriteJob, runs: Iterable[tuple[Slot | None, pa.Table]]) -> Iterator[tuple[Slot, pa.Table]]:
+    """Rows as files have them, with their slots; those that have none are gathered and then arranged."""
+    loose: list[pa.Table] = []
+    for slot, rows in runs:
+        if slot is not None:
+            yield slot, conform(rows, job.layout)
+        elif rows.num_rows:
+            loose.append(rows)
+            if sum(part.nbytes for part in loose) >= _GATHERED:
+                yield from _arranged(job, conform(pa.concat_tables(loose), job.layout))
+                loose = []
+    if loose:
+        yield from _arranged(job, conform(pa.concat_tables(loose), job.layout))
+
+
+def _arranged(job: WriteJob, table: pa.Table) -> Iterator[tuple[Slot, pa.Table]]:
+    """Rows that are in memory, in the order of the slots that they get."""
+    layout = job.layout
+    groups = group_rows(partition_arrays(table, layout.schema, layout.fine), table.num_rows)
+    bytes_per_row = job.bytes_per_row or measure(job, table)
+    slots = assign(layout, groups.tuples, (groups.rows * bytes_per_row).tolist(), job.known, job.target)
+    ranks = np.array([each.rank for each in slots.assigned], np.int64)
+    order = np.argsort(ranks[groups.of_row], kind="stable")
+    rows_of = np.zeros(len(slots.slots), np.int64)
+    for each, rows in zip(slots.assigned, groups.rows.tolist(), strict=True):
+        edges = [rows * i // each.slots for i in range(each.slots + 1)]
+        rows_of[each.slot : each.slot + each.slots] += np.diff(edges)
+    ends = np.cumsum(rows_of).tolist()
+    for slot, start, end in zip(slots.slots, [0, *ends], ends, strict=False):
+        yield slot, table.take(pa.array(order[start:end]))
+
+
+def measure(job: WriteJob, table: pa.Table) -> float:
+    """Bytes of a row in a file, by writing some of the rows to memory."""
+    from pyiceberg.io.pyarrow import _get_parquet_writer_kwargs
+
+    sample = table.slice(0, _SAMPLE)
+    sink = pa.BufferOutputStream()
+    schema = job.layout.files
+    with pq.ParquetWriter(sink, schema, **_get_parquet_writer_kwargs(dict(job.properties))) as writer:
+        writer.write_table(pa.table(sample.columns, schema=schema))
+    size: int = sink.tell()
+    rows: int = sample.num_rows
+    return size / max(1, rows)
+
+
+def discard(io: Any, files: Iterable[WrittenFile]) -> None:
+    """Remove files that no snapshot will have."""
+    for file in files:
+        delete_quietly(io, file.path)
+
+
+def delete_quietly(io: Any, path: str) -> None:
+    """Remove a file; what cannot be removed now is found by `sweep` later."""
+    try:
+        io.delete(path)
+    except Exception:  # each kind of storage has its own
+        return
+
+
+def fine_tuples(layout: Layout, files: Iterable[WrittenFile]) -> set[Tuple]:
+    """The logical partitions that files hold."""
+    found: set[Tuple] = set()
+    for file in files:
+        if file.spec_id == layout.fine.spec_id and not file.tuples:
+            found.add(file.partition)
+        found.update(layout.fine_tuple(file.partition, logical) for logical in file.tuples)
+    return found
+
+
+def _statistics(job: WriteJob, footer: pq.FileMetaData) -> dict[str, Any]:
+    from pyiceberg.io.pyarrow import (
+        compute_statistics_plan,
+        data_file_statistics_from_parquet_metadata,
+        parquet_path_to_id_mapping,
+    )
+    from pyiceberg.schema import sanitize_column_names
+
+    schema = sanitize_column_names(job.layout.schema)
+    plan = compute_statistics_plan(schema, dict(job.properties))
+    found = data_file_statistics_from_parquet_metadata(footer, plan, parquet_path_to_id_mapping(schema))
+    return dict(found.to_serialized_dict())

@@ -1,0 +1,91 @@
+"""The partition of each row, as columns: Iceberg's transforms applied to Arrow, and rows put together by tuple.
+
+Transforms are those of PyIceberg's native core; where that does not know a type, PyIceberg's own, on distinct values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_NUMBERS = {pa.date32(): pa.int32(), pa.time64("us"): pa.int64()}
+
+
+class Groups(NamedTuple):
+    """Rows by tuple: the distinct tuples, which of them each row has, and how many rows have it."""
+
+    tuples: list[tuple[Any, ...]]
+    of_row: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64]
+
+
+def group_rows(arrays: Sequence[pa.Array], rows: int) -> Groups:
+    """Rows by the tuple of these columns; no column at all is one group."""
+    if not arrays:
+        return Groups([()] if rows else [], np.zeros(rows, np.int64), np.array([rows] if rows else [], np.int64))
+    codes = np.zeros(rows, np.int64)
+    for array in arrays:
+        encoded = array.dictionary_encode(null_encoding="encode")
+        own = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        codes = np.unique(codes * max(1, len(encoded.dictionary)) + own, return_inverse=True)[1]
+    _, first, of_row, counts = np.unique(codes, return_index=True, return_inverse=True, return_counts=True)
+    picked = pa.array(first)
+    columns = [stored(array.take(picked)) for array in arrays]
+    return Groups(list(zip(*columns, strict=True)), of_row.astype(np.int64), counts.astype(np.int64))
+
+
+def partition_arrays(table: pa.Table, schema: Any, spec: Any) -> list[pa.Array]:
+    """The values of each field of a spec; the table's columns are those of the schema."""
+    return [_transformed(_column(table, schema, f.source_id), f, schema) for f in spec.fields]
+
+
+def stored(array: pa.Array) -> list[Any]:
+    """Values as a manifest has them: dates and times as numbers."""
+    if pa.types.is_timestamp(array.type):
+        array = array.cast(pa.timestamp("us", array.type.tz)).view(pa.int64())
+    if isinstance(array.type, pa.ExtensionType):
+        array = array.storage
+    values: list[Any] = array.cast(_NUMBERS.get(array.type, array.type)).to_pylist()
+    return values
+
+
+def _column(table: pa.Table, schema: Any, source_id: int) -> pa.Array:
+    first, *rest = _path(schema, source_id)
+    found = table.column(first).combine_chunks()
+    for name in rest:
+        found = pc.struct_field(found, name)
+    return found.storage if isinstance(found.type, pa.ExtensionType) else found
+
+
+def _path(schema: Any, field_id: int) -> list[str]:
+    """The names that lead to a field; a name may have a dot in it, so the text of the path will not do."""
+    for field in schema.fields:
+        if field.field_id == field_id:
+            return [field.name]
+        if field.field_type.is_struct:
+            below = _path(field.field_type, field_id)
+            if below:
+                return [field.name, *below]
+    return []
+
+
+def _transformed(array: pa.Array, field: Any, schema: Any) -> pa.Array:
+    source = schema.find_field(field.source_id).field_type
+    name = str(field.transform)
+    if name == "identity":
+        return array
+    if name == "void":
+        return pa.nulls(len(array), pa.int32())
+    try:
+        found = field.transform.pyarrow_transform(source)(array)
+        return found.cast(pa.int32()) if found.type == pa.date32() else found
+    except Exception:  # the core has its own kinds of errors for types that it does not know
+        encoded = array.dictionary_encode()
+        apply = field.transform.transform(source)
+        values = [None if value is None else apply(value) for value in stored(encoded.dictionary)]
+        return pa.array(values).take(encoded.indices)

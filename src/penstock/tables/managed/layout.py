@@ -1,0 +1,181 @@
+"""Where the rows of a table lie: the fine spec, the coarse one of shared files, and the names of directories.
+
+A table that is partitioned by (day(ts), app) and coalesces app has two specs. The fine one, its default, is for logical
+partitions with files of their own. The coarse one, day(ts), is for files that several values of app share; those
+lie in the physical partition `app=[#small]`. That name is only part of a path: no column ever holds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from urllib.parse import quote_plus
+
+import pyarrow as pa
+
+from penstock.errors import LakeError
+from penstock.tables.managed.coalesce import Coalesce, as_stored, from_properties
+
+SMALL = "[#small]"
+Tuple = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The specs that a table is written by; without a rule there is no coarse one."""
+
+    schema: Any
+    fine: Any
+    coarse: Any = None
+    rule: Coalesce | None = None
+
+    @cached_property
+    def shared(self) -> list[int]:
+        """The places of the logical columns in a fine tuple."""
+        return [i for i, field in enumerate(self.fine.fields) if self._is_logical(field)]
+
+    @cached_property
+    def kept(self) -> list[int]:
+        """The places in a fine tuple that a coarse one has too."""
+        return [i for i, field in enumerate(self.fine.fields) if not self._is_logical(field)]
+
+    @cached_property
+    def logical_ids(self) -> list[int]:
+        """The field ids of the logical columns, in the order of a fine tuple."""
+        return [self.fine.fields[i].source_id for i in self.shared]
+
+    @cached_property
+    def logical_kinds(self) -> list[Any]:
+        """Iceberg's types of the logical columns."""
+        return [self.schema.find_field(i).field_type for i in self.logical_ids]
+
+    def coarse_tuple(self, fine: Tuple) -> Tuple:
+        """The part of a fine tuple that a shared file's partition has."""
+        return tuple(fine[i] for i in self.kept)
+
+    def logical_tuple(self, fine: Tuple) -> Tuple:
+        """The part of a fine tuple that is only in a shared file's rows."""
+        return tuple(fine[i] for i in self.shared)
+
+    def fine_tuple(self, coarse: Tuple, logical: Tuple) -> Tuple:
+        """A fine tuple out of both parts."""
+        found: list[Any] = [None] * len(self.fine.fields)
+        for i, value in zip(self.kept, coarse, strict=True):
+            found[i] = value
+        for i, value in zip(self.shared, logical, strict=True):
+            found[i] = value
+        return tuple(found)
+
+    def shares(self, fine: Tuple, size: float) -> bool:
+        """Whether a logical partition of so many bytes shares files."""
+        if self.rule is None or self.coarse is None:
+            return False
+        return self.rule.shares(tuple(fine[i] for i in self._rule_places), size)
+
+    def directory(self, partition: Tuple, is_shared: bool) -> str:
+        """The directory of a partition below the data's, escaped as Hive and Iceberg do."""
+        values = iter(partition)
+        parts = []
+        for field in self.fine.fields:
+            if is_shared and self._is_logical(field):
+                text = SMALL
+            else:
+                source = self.schema.find_field(field.source_id).field_type
+                text = field.transform.to_human_string(source, next(values))
+            parts.append(f"{quote_plus(field.name)}={quote_plus(text)}")
+        return "/".join(parts)
+
+    @cached_property
+    def files(self) -> pa.Schema:
+        """Arrow's schema of the table's files, field ids included; odd names are written as Iceberg writes them."""
+        from pyiceberg.io.pyarrow import schema_to_pyarrow
+        from pyiceberg.schema import sanitize_column_names
+
+        found: pa.Schema = schema_to_pyarrow(sanitize_column_names(self.schema), include_field_ids=True)
+        return found
+
+    @cached_property
+    def _rule_places(self) -> list[int]:
+        """The places in a fine tuple of the rule's columns, in the rule's order."""
+        places = dict(zip(self.logical_ids, self.shared, strict=True))
+        return [places[i] for i in self._rule_ids]
+
+    @cached_property
+    def _rule_ids(self) -> list[int]:
+        assert self.rule is not None
+        return [_column(self.schema, name).field_id for name in self.rule.columns]
+
+    def _is_logical(self, field: Any) -> bool:
+        if self.rule is None:
+            return False
+        return field.source_id in self._rule_ids and str(field.transform) == "identity"
+
+
+def layout_of(metadata: Any) -> Layout:
+    """The layout that a table is written by now; `coarse` has no id in the table yet when it was never needed."""
+    schema = metadata.schema()
+    kinds = {field.name: field.field_type for field in schema.fields if field.field_type.is_primitive}
+    rule = from_properties(metadata.properties, kinds)
+    return Layout(schema, metadata.spec()) if rule is None else with_rule(metadata, rule)
+
+
+def with_rule(metadata: Any, rule: Coalesce) -> Layout:
+    """The layout of a table under a rule; an error when the table is not partitioned by the rule's columns."""
+    schema, fine = metadata.schema(), metadata.spec()
+    _check(schema, fine, rule)
+    layout = Layout(schema, fine, None, rule)
+    return Layout(schema, fine, _coarse(metadata, [fine.fields[i] for i in layout.kept]), rule)
+
+
+def typed_rule(schema: Any, rule: Coalesce) -> Coalesce:
+    """A rule with its columns as the schema spells them and its values as manifests have them."""
+    columns = [_column(schema, name) for name in rule.columns]
+    try:
+        values = [
+            tuple(as_stored(v, c.field_type) for v, c in zip(value, columns, strict=True)) for value in rule.values
+        ]
+    except (ValueError, TypeError) as error:
+        said = f"the rule lists a value that its column cannot hold: {error}"
+        raise LakeError(said, hint="list values of the column's type") from None
+    names = [column.name for column in columns]
+    return Coalesce(
+        *names, below=rule.below, values=values if rule.below is None else values or None,
+        tuples_per_file=rule.tuples_per_file,
+    )  # fmt: skip
+
+
+def kinds_of(schema: Any, rule: Coalesce) -> list[Any]:
+    """Iceberg's types of a rule's columns."""
+    return [_column(schema, name).field_type for name in rule.columns]
+
+
+def _column(schema: Any, name: str) -> Any:
+    for field in schema.fields:
+        if field.name.lower() == name.lower():
+            return field
+    known = ", ".join(field.name for field in schema.fields)
+    raise LakeError(f"the rule names {name!r}, which is no column", hint=f"there are: {known}")
+
+
+def _check(schema: Any, fine: Any, rule: Coalesce) -> None:
+    for name in rule.columns:
+        column = _column(schema, name)
+        transforms = [str(field.transform) for field in fine.fields if field.source_id == column.field_id]
+        if "identity" in transforms:
+            continue
+        known = [schema.find_column_name(f.source_id) for f in fine.fields if str(f.transform) == "identity"]
+        by = f"partitioned by {transforms[0]} of {name}" if transforms else f"not partitioned by {name}"
+        hint = f"name one of: {', '.join(known)}" if known else f"partition the table by {name} itself"
+        raise LakeError(f"partitions of {name!r} cannot share files: the table is {by}", hint=hint)
+
+
+def _coarse(metadata: Any, fields: Sequence[Any]) -> Any:
+    from pyiceberg.partitioning import PartitionSpec
+
+    wanted = [(f.source_id, str(f.transform), f.field_id) for f in fields]
+    for spec in metadata.partition_specs:
+        if [(f.source_id, str(f.transform), f.field_id) for f in spec.fields] == wanted:
+            return spec
+    return PartitionSpec(*fields, spec_id=max(spec.spec_id for spec in metadata.partition_specs) + 1)

@@ -1,0 +1,132 @@
+"""What an overwrite or a delete takes away: whole files where it can, else the rows that stay are written again.
+
+A removal is by a predicate, or by the logical partitions that new data has. It finds the files it is about in one
+version of the table, and says of rows which of them stay. Files are judged as a query would judge them; whatever is
+not certain is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.predicate.bind import bind_text
+from penstock.predicate.evaluate import filter_table
+from penstock.predicate.tree import TRUE
+from penstock.prune.plan import FileTask
+from penstock.prune.verdict import Verdict
+from penstock.tables.iceberg.read import Reader
+from penstock.tables.iceberg.table import IcebergTable
+from penstock.tables.managed.coalesce import as_stored
+from penstock.tables.managed.conform import conform
+from penstock.tables.managed.files import WriteJob, WrittenFile, write_rows, write_slots
+from penstock.tables.managed.grouping import group_rows, partition_arrays
+from penstock.tables.managed.layout import Layout, Tuple
+from penstock.tables.managed.live import live_files
+from penstock.tables.managed.slots import Slot
+
+
+@dataclass(frozen=True)
+class Found:
+    """Files that go whole, and files that may hold rows of both kinds."""
+
+    whole: frozenset[str]
+    partial: tuple[FileTask, ...]
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """All of them."""
+        return self.whole | {task.path for task in self.partial}
+
+
+class Removal(Protocol):
+    """What is taken away."""
+
+    def find(self, table: IcebergTable) -> Found:
+        """The files that it is about."""
+        ...
+
+    def stays(self, rows: pa.Table) -> pa.Table:
+        """The rows that are not taken away."""
+        ...
+
+
+@dataclass(frozen=True)
+class ByPredicate:
+    """Rows for which a predicate is true; those where it is false or null stay."""
+
+    where: str
+    schema: pa.Schema
+    context: Any
+
+    def find(self, table: IcebergTable) -> Found:
+        """The files that may have such rows."""
+        files = list(table.plan(self.where).files)
+        whole = frozenset(task.path for task in files if task.verdict == Verdict.KEEP_WHOLE)
+        return Found(whole, tuple(_unfiltered(task) for task in files if task.path not in whole))
+
+    def stays(self, rows: pa.Table) -> pa.Table:
+        """The rows for which it is not true."""
+        text = f"NOT coalesce(({self.where}\n), false)"
+        return filter_table(bind_text(text, self.schema, self.context), rows, self.context.timezone)
+
+
+@dataclass(frozen=True)
+class ByPartition:
+    """All rows of some logical partitions."""
+
+    layout: Layout
+    tuples: Set[Tuple]
+
+    def find(self, table: IcebergTable) -> Found:
+        """The files that hold these partitions, or may."""
+        whole, partial = set[str](), set[str]()
+        for file in live_files(table, self.layout):
+            if file.logical is None or not self.tuples.isdisjoint(file.logical):
+                is_whole = file.logical is not None and set(file.logical) <= self.tuples
+                (whole if is_whole else partial).add(file.path)
+        tasks = [_unfiltered(task) for task in table.plan().files if task.path in partial] if partial else []
+        return Found(frozenset(whole), tuple(tasks))
+
+    def stays(self, rows: pa.Table) -> pa.Table:
+        """The rows of other partitions."""
+        typed = conform(rows, self.layout)
+        groups = group_rows(partition_arrays(typed, self.layout.schema, self.layout.fine), rows.num_rows)
+        staying = np.array([each not in self.tuples for each in groups.tuples], np.bool_)
+        return rows.filter(pa.array(staying[groups.of_row])) if rows.num_rows else rows
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """Rewrites one file at a time without the rows that are taken away; it may run on any machine."""
+
+    job: WriteJob
+    removal: Removal
+    reader: Reader
+
+    def file(self, task: FileTask) -> list[WrittenFile] | None:
+        """What takes the place of a file; None when all of its rows stay."""
+        rows = self.reader.file(task, [field.name for field in self.job.layout.schema.fields])
+        staying = self.removal.stays(rows)
+        if staying.num_rows == rows.num_rows:
+            return None
+        slot = self._slot(task)
+        return write_rows(self.job, [staying]) if slot is None else write_slots(self.job, [(slot, staying)])
+
+    def _slot(self, task: FileTask) -> Slot | None:
+        """The place of the file itself; None when files of its spec are not written any more."""
+        layout = self.job.layout
+        partition = tuple(as_stored(value, kind) for value, kind in self.reader.partition(task))
+        if task.spec_id == layout.fine.spec_id:
+            return Slot(layout.fine.spec_id, partition, False)
+        if layout.coarse is not None and task.spec_id == layout.coarse.spec_id:
+            return Slot(layout.coarse.spec_id, partition, True)
+        return None
+
+
+def _unfiltered(task: FileTask) -> FileTask:
+    return replace(task, residual=TRUE)

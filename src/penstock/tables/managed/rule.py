@@ -1,0 +1,36 @@
+"""A rule that is changed: only properties of the table, in one commit of metadata."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from penstock.errors import ConflictError
+from penstock.tables.managed.coalesce import BELOW, COLUMNS, TUPLES, VALUES, Coalesce, to_properties
+from penstock.tables.managed.commit import fresh, update, waits
+from penstock.tables.managed.layout import kinds_of, typed_rule, with_rule
+
+
+def set_rule(table: Any, rule: Coalesce | None) -> Any:
+    """Set or remove the rule; PyIceberg's table afterwards."""
+    from pyiceberg.exceptions import CommitFailedException
+    from pyiceberg.table.update import AssertTableUUID, RemovePropertiesUpdate, SetPropertiesUpdate
+
+    for wait in waits():
+        table = fresh(table)
+        metadata = table.metadata
+        wanted: dict[str, str] = {}
+        if rule is not None:
+            typed = typed_rule(metadata.schema(), rule)
+            with_rule(metadata, typed)
+            wanted = to_properties(typed, kinds_of(metadata.schema(), typed))
+        gone = [name for name in (COLUMNS, BELOW, VALUES, TUPLES) if name in metadata.properties and name not in wanted]
+        updates: list[Any] = [SetPropertiesUpdate(updates=wanted)] if wanted else []
+        updates += [RemovePropertiesUpdate(removals=gone)] if gone else []
+        if not updates:
+            return table
+        try:
+            return update(table, [AssertTableUUID(uuid=metadata.table_uuid)], updates)
+        except CommitFailedException:
+            time.sleep(wait)
+    raise ConflictError(f"the rule of {'.'.join(table.name())} could not be set", hint="try again")

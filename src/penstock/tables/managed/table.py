@@ -1,0 +1,73 @@
+"""A table that is written: an Iceberg table of a catalog, with appends, overwrites, deletes and maintenance.
+
+It reads like any Iceberg table. The object is the newest version that it has seen: its own writes move it on, and
+`refresh()` brings those of others. A DataFrame made from it stays with the version it was made from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from penstock.errors import LakeError
+from penstock.tables import bridge
+from penstock.tables.iceberg.table import IcebergTable
+from penstock.tables.managed import write
+from penstock.tables.managed.coalesce import Coalesce, as_rule
+from penstock.tables.managed.commit import fresh
+from penstock.tables.managed.layout import layout_of
+from penstock.tables.managed.rule import set_rule
+
+
+@dataclass(frozen=True)
+class ManagedTable(IcebergTable):
+    """A table of a catalog, to be read and written."""
+
+    def append(self, rows: Any, *, properties: dict[str, str] | None = None) -> None:
+        """Add rows: a Spark DataFrame, or Arrow's, which needs no Spark; `properties` go into the snapshot."""
+        self._move(write.append(self._writable(), rows, properties or {}))
+
+    def overwrite(
+        self, rows: Any, where: str | None = None, *, dynamic: bool = False, properties: dict[str, str] | None = None
+    ) -> None:
+        """Put rows in the place of others: of all, of those that match `where`, or, with `dynamic`, of all rows in
+        the logical partitions that the new rows have."""
+        self._move(write.overwrite(self._writable(), self._reopened, rows, where, dynamic, properties or {}))
+
+    def delete(self, where: str, *, properties: dict[str, str] | None = None) -> None:
+        """Take away the rows that match; files whose rows all match are dropped without being read."""
+        self._move(write.delete(self._writable(), self._reopened, where, properties or {}))
+
+    @property
+    def coalesce(self) -> Coalesce | None:
+        """The rule that says which logical partitions share files."""
+        return layout_of(self.table.metadata).rule
+
+    def set_coalesce(self, rule: Coalesce | str | Sequence[str] | None) -> None:
+        """Change the rule, or take it away; files that exist stay as they are until `compact()`."""
+        self._move(set_rule(self._writable().table, as_rule(rule)))
+
+    def refresh(self) -> ManagedTable:
+        """Move on to the table as it is now."""
+        self._move(fresh(self.table))
+        return self
+
+    def dataframe(self, spark: Any, where: str | None = None) -> Any:
+        """A lazy DataFrame over Spark's own reader; it stays with this version of the table."""
+        return bridge.iceberg_dataframe(replace(self), spark, where)
+
+    def _writable(self) -> ManagedTable:
+        if self.snapshot is not None:
+            said = f"this is {self.name} as it was ({self.snapshot}), which cannot be written"
+            raise LakeError(said, hint="write to the table itself: lake.table(…)")
+        return self.refresh()
+
+    def _reopened(self, table: Any) -> IcebergTable:
+        return replace(self, table=table)
+
+    def _move(self, table: Any) -> None:
+        """See another version from now on; copies of this object stay where they are."""
+        object.__setattr__(self, "table", table)
+        for name in ("version", "schema", "known_schema"):
+            self.__dict__.pop(name, None)
