@@ -36,6 +36,13 @@ def write(job: Any, df: Any) -> Any:
     return write_dataframe(job, df)
 
 
+def rewrite(job: Any, table: Any) -> Any:
+    """Write all rows of a table as data files again, in Spark's tasks."""
+    from penstock.spark.write import rewrite_table
+
+    return rewrite_table(job, table)
+
+
 def map_files(tasks: Any, work: Any) -> Any:
     """Do something with each of some files, in Spark's tasks; the answers in the files' order."""
     from penstock.spark.write import map_files as run

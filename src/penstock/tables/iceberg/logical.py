@@ -4,18 +4,19 @@
 
 Columns are field ids, values are written as Iceberg's specification writes single values in JSON. The tuples are all
 combinations that occur in the file's rows if `complete` says so; otherwise there may be others. `rows`, which may be
-missing, counts the rows of each tuple. A text that is missing, damaged, or about a column that is no more, says
-nothing: such a file is kept.
+missing, counts the rows of each tuple; `distinct`, in a text that is not complete, all tuples. A text that is missing,
+damaged, or about a column that is no more, says nothing: such a file is kept.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from penstock.predicate.values import from_arrow, to_arrow
@@ -25,50 +26,100 @@ from penstock.tables.iceberg.columns import Columns
 Ids = tuple[int, ...]
 
 
+class Told(NamedTuple):
+    """One text that is complete: the columns, the tuples, and the rows of each, where it says them."""
+
+    ids: Ids
+    tuples: list[list[Any]]
+    rows: list[int] | None
+
+
+class Logical(NamedTuple):
+    """What the texts of a batch say of one set of columns: a fact, and the rows of each of its tuples.
+
+    `counted` marks the files that say their rows; the others have 0 for each tuple.
+    """
+
+    ids: Ids
+    fact: Tuples
+    rows: npt.NDArray[np.int64]
+    counted: npt.NDArray[np.bool_]
+
+
 def encode_logical(
     ids: Sequence[int],
     kinds: Sequence[Any],
     tuples: Iterable[Sequence[Any]],
     complete: bool,
     rows: Sequence[int] | None = None,
+    distinct: int | None = None,
 ) -> str:
-    """The text for a file; values are Python's, of Iceberg's types `kinds`; `rows` counts those of each tuple."""
+    """The text for a file; values are Python's, of Iceberg's types `kinds`.
+
+    `rows` counts those of each tuple, `distinct` all tuples, those that are left out among them.
+    """
     from pyiceberg.conversions import to_json
 
     written = [[None if v is None else to_json(k, v) for k, v in zip(kinds, t, strict=True)] for t in tuples]
-    told = {"complete": complete, "columns": list(ids), "tuples": written}
-    return json.dumps(told if rows is None else {**told, "rows": list(rows)}, ensure_ascii=False)
+    told: dict[str, Any] = {"complete": complete, "columns": list(ids), "tuples": written}
+    if rows is not None:
+        told["rows"] = list(rows)
+    if distinct is not None and not complete:
+        told["distinct"] = distinct
+    return json.dumps(told, ensure_ascii=False)
 
 
 def logical_facts(texts: pa.Array, columns: Columns) -> list[Tuples]:
     """What the texts of a batch of files say: one fact for each set of columns that they are about."""
+    return [logical.fact for logical in read_logical(texts, columns)]
+
+
+def read_logical(texts: pa.Array, columns: Columns) -> list[Logical]:
+    """The same with the rows of each tuple."""
     if texts.null_count == len(texts):
         return []
     read = [None if text is None else _read(text) for text in texts.to_pylist()]
-    sets = dict.fromkeys(ids for ids, _ in filter(None, read))
-    return [_fact(ids, read, columns) for ids in sets if all(i in columns.by_id for i in ids)]
+    sets = dict.fromkeys(told.ids for told in read if told is not None)
+    return [_logical(ids, read, columns) for ids in sets if all(i in columns.by_id for i in ids)]
 
 
-def _read(text: str) -> tuple[Ids, list[list[Any]]] | None:
-    """Columns and tuples of a complete text; None for any other."""
+def _read(text: str) -> Told | None:
+    """What a complete text says; None for any other."""
     try:
         found = json.loads(text)
         ids, tuples = tuple(found["columns"]), found["tuples"]
         whole = found["complete"] is True and ids and all(len(t) == len(ids) for t in tuples)
-        return (ids, tuples) if whole and all(isinstance(i, int) for i in ids) else None
+        if not whole or not all(isinstance(i, int) for i in ids):
+            return None
+        return Told(ids, tuples, _counts(found.get("rows"), len(tuples)))
     except (ValueError, KeyError, TypeError):
         return None
 
 
-def _fact(ids: Ids, read: Sequence[tuple[Ids, list[list[Any]]] | None], columns: Columns) -> Tuples:
+def _counts(rows: Any, tuples: int) -> list[int] | None:
+    """The rows of each tuple; None where they are not told, or not as counts."""
+    if not isinstance(rows, list) or len(rows) != tuples:
+        return None
+    return rows if all(type(count) is int and 0 <= count < 1 << 62 for count in rows) else None
+
+
+def _logical(ids: Ids, read: Sequence[Told | None], columns: Columns) -> Logical:
     terms = tuple(columns.by_id[i] for i in ids)
     kinds = [columns.schema.find_field(i).field_type for i in ids]
     types = [term.type for term in terms]
-    decoded = [_decoded(found[1], kinds, types) if found is not None and found[0] == ids else None for found in read]
+    own = [told if told is not None and told.ids == ids else None for told in read]
+    decoded = [None if told is None else _decoded(told.tuples, kinds, types) for told in own]
     offsets = np.cumsum([0, *(0 if arrays is None else len(arrays[0]) for arrays in decoded)], dtype=np.int64)
     parts = [arrays for arrays in decoded if arrays is not None]
     joined = tuple(pa.concat_arrays([pa.array([], t), *(arrays[i] for arrays in parts)]) for i, t in enumerate(types))
-    return Tuples(terms, joined, offsets, np.array([arrays is not None for arrays in decoded], np.bool_))
+    fact = Tuples(terms, joined, offsets, np.array([arrays is not None for arrays in decoded], np.bool_))
+    known = [told for told, arrays in zip(own, decoded, strict=True) if told is not None and arrays is not None]
+    rows = [np.array([0] * len(told.tuples) if told.rows is None else told.rows, np.int64) for told in known]
+    counted = [
+        told is not None and arrays is not None and told.rows is not None
+        for told, arrays in zip(own, decoded, strict=True)
+    ]
+    return Logical(ids, fact, np.concatenate([np.array([], np.int64), *rows]), np.array(counted, np.bool_))
 
 
 def _decoded(tuples: list[list[Any]], kinds: Sequence[Any], types: Sequence[Any]) -> list[pa.Array] | None:

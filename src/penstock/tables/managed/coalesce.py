@@ -27,6 +27,8 @@ VALUES, TUPLES = "penstock.coalesce.values", "penstock.coalesce.tuples-per-file"
 _BELOW = "32MB"
 _TUPLES = 4096
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", re.IGNORECASE)
+# The one NaN of all tuples: a set finds it by what it is, not by what it equals.
+NAN = float("nan")
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 Size = int | str
@@ -101,7 +103,8 @@ def to_properties(rule: Coalesce, kinds: Sequence[Any]) -> dict[str, str]:
         found[BELOW] = str(rule.below)
     if rule.values:
         listed = [
-            [None if v is None else to_json(k, v) for k, v in zip(kinds, value, strict=True)] for value in rule.values
+            [None if v is None else to_json(k, as_python(v, k)) for k, v in zip(kinds, value, strict=True)]
+            for value in rule.values
         ]
         found[VALUES] = json.dumps(listed, ensure_ascii=False)
     return found
@@ -146,8 +149,15 @@ def as_stored(value: Any, kind: Any) -> Any:
             return time_to_micros(value)
         case UUID():
             return value.bytes
+        case float() if value != value:
+            return NAN
         case _:
             return value
+
+
+def as_python(value: Any, kind: Any) -> Any:
+    """A value as a manifest has it as PyIceberg takes it for JSON: a uuid is no octets there."""
+    return UUID(bytes=value) if str(kind) == "uuid" and isinstance(value, bytes) else value
 
 
 def write_names(names: Sequence[str]) -> str:

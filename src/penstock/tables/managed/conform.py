@@ -105,9 +105,9 @@ def _convert(array: pa.Array, to: pa.DataType) -> pa.Array:
         return array
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), to)
-    if isinstance(to, pa.ExtensionType):
+    if isinstance(to, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(to, _convert(array, to.storage_type))
-    if isinstance(array.type, pa.ExtensionType):
+    if isinstance(array.type, pa.BaseExtensionType):
         return _convert(array.storage, to)
     if pa.types.is_fixed_size_binary(to) and to.byte_width == 16 and pa.types.is_string(array.type):
         return pa.array([None if v is None else UUID(v).bytes for v in array.to_pylist()], to)

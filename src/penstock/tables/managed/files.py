@@ -8,7 +8,7 @@ what it wrote.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from penstock.tables.iceberg.logical import encode_logical
+from penstock.tables.managed.coalesce import as_python
 from penstock.tables.managed.conform import conform
 from penstock.tables.managed.grouping import group_rows, partition_arrays
 from penstock.tables.managed.layout import Layout, Tuple
@@ -39,8 +40,15 @@ class WriteJob:
     folder: str  # where data files lie
     properties: Mapping[str, str] = field(repr=False)
     known: Mapping[Tuple, float] = field(default_factory=dict, repr=False)  # bytes of logical partitions in the table
+    known_is_all: bool = False  # whether these count the rows that are written as well
     bytes_per_row: float | None = None
     id: str = field(default_factory=lambda: uuid4().hex)
+
+    def expected(self, tuples: Sequence[Tuple], sizes: Sequence[float]) -> list[float]:
+        """What logical partitions will hold in the table when rows of these sizes are written."""
+        if self.known_is_all:
+            return [self.known.get(fine, size) for fine, size in zip(tuples, sizes, strict=True)]
+        return [self.known.get(fine, 0) + size for fine, size in zip(tuples, sizes, strict=True)]
 
     @property
     def target(self) -> int:
@@ -154,17 +162,24 @@ class SlotWriter:
         complete = len(self._tuples) <= layout.rule.tuples_per_file
         told = list(self._tuples) if complete else []
         counts = [self._tuples[each] for each in told]
-        text = encode_logical(layout.logical_ids, layout.logical_kinds, told, complete, counts)
+        kinds = layout.logical_kinds
+        values = [[as_python(v, kind) for v, kind in zip(each, kinds, strict=True)] for each in told]
+        text = encode_logical(layout.logical_ids, kinds, values, complete, counts, len(self._tuples))
         return WrittenFile(self._path, slot.spec_id, slot.partition, size, statistics, text, tuple(self._tuples))
 
 
-def write_slots(job: WriteJob, runs: Iterable[tuple[Slot | None, pa.Table]]) -> list[WrittenFile]:
-    """Write rows of one slot after the other; rows without a slot are given one here. On failure nothing is left."""
+def write_slots(
+    job: WriteJob, runs: Iterable[tuple[Slot | None, pa.Table]], gathered: int = _GATHERED
+) -> list[WrittenFile]:
+    """Write rows of one slot after the other; on failure nothing is left.
+
+    Rows without a slot are given one here, so many bytes of them at a time.
+    """
     done: list[WrittenFile] = []
     current: Slot | None = None
     writer: SlotWriter | None = None
     try:
-        for slot, rows in _placed(job, runs):
+        for slot, rows in _placed(job, runs, gathered):
             if writer is None or slot is not current:
                 done += writer.close() if writer is not None else []
                 current, writer = slot, SlotWriter(job, slot)
@@ -177,12 +192,14 @@ def write_slots(job: WriteJob, runs: Iterable[tuple[Slot | None, pa.Table]]) -> 
         raise
 
 
-def write_rows(job: WriteJob, parts: Iterable[pa.Table]) -> list[WrittenFile]:
+def write_rows(job: WriteJob, parts: Iterable[pa.Table], gathered: int = _GATHERED) -> list[WrittenFile]:
     """Write rows in any order."""
-    return write_slots(job, ((None, part) for part in parts))
+    return write_slots(job, ((None, part) for part in parts), gathered)
 
 
-def _placed(job: WriteJob, runs: Iterable[tuple[Slot | None, pa.Table]]) -> Iterator[tuple[Slot, pa.Table]]:
+def _placed(
+    job: WriteJob, runs: Iterable[tuple[Slot | None, pa.Table]], gathered: int
+) -> Iterator[tuple[Slot, pa.Table]]:
     """Rows as files have them, with their slots; those that have none are gathered and then arranged."""
     loose: list[pa.Table] = []
     for slot, rows in runs:
@@ -190,7 +207,7 @@ def _placed(job: WriteJob, runs: Iterable[tuple[Slot | None, pa.Table]]) -> Iter
             yield slot, conform(rows, job.layout)
         elif rows.num_rows:
             loose.append(rows)
-            if sum(part.nbytes for part in loose) >= _GATHERED:
+            if sum(part.nbytes for part in loose) >= gathered:
                 yield from _arranged(job, conform(pa.concat_tables(loose), job.layout))
                 loose = []
     if loose:
@@ -202,7 +219,8 @@ def _arranged(job: WriteJob, table: pa.Table) -> Iterator[tuple[Slot, pa.Table]]
     layout = job.layout
     groups = group_rows(partition_arrays(table, layout.schema, layout.fine), table.num_rows)
     bytes_per_row = job.bytes_per_row or measure(job, table)
-    slots = assign(layout, groups.tuples, (groups.rows * bytes_per_row).tolist(), job.known, job.target)
+    sizes = (groups.rows * bytes_per_row).tolist()
+    slots = assign(layout, groups.tuples, sizes, job.expected(groups.tuples, sizes), job.target)
     ranks = np.array([each.rank for each in slots.assigned], np.int64)
     order = np.argsort(ranks[groups.of_row], kind="stable")
     rows_of = np.zeros(len(slots.slots), np.int64)

@@ -13,6 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.tables.managed.coalesce import NAN
+
 _NUMBERS = {pa.date32(): pa.int32(), pa.time64("us"): pa.int64()}
 
 
@@ -28,6 +30,7 @@ def group_rows(arrays: Sequence[pa.Array], rows: int) -> Groups:
     """Rows by the tuple of these columns; no column at all is one group."""
     if not arrays:
         return Groups([()] if rows else [], np.zeros(rows, np.int64), np.array([rows] if rows else [], np.int64))
+    arrays = [array.storage if isinstance(array.type, pa.BaseExtensionType) else array for array in arrays]
     codes = np.zeros(rows, np.int64)
     for array in arrays:
         encoded = array.dictionary_encode(null_encoding="encode")
@@ -41,51 +44,53 @@ def group_rows(arrays: Sequence[pa.Array], rows: int) -> Groups:
 
 def partition_arrays(table: pa.Table, schema: Any, spec: Any) -> list[pa.Array]:
     """The values of each field of a spec; the table's columns are those of the schema."""
-    return [_transformed(_column(table, schema, f.source_id), f, schema) for f in spec.fields]
+    kinds = [schema.find_field(f.source_id).field_type for f in spec.fields]
+    columns = [_column(table, schema, f.source_id) for f in spec.fields]
+    return [transform_array(c, f.transform, kind) for c, f, kind in zip(columns, spec.fields, kinds, strict=True)]
 
 
 def stored(array: pa.Array) -> list[Any]:
     """Values as a manifest has them: dates and times as numbers."""
     if pa.types.is_timestamp(array.type):
         array = array.cast(pa.timestamp("us", array.type.tz)).view(pa.int64())
-    if isinstance(array.type, pa.ExtensionType):
+    if isinstance(array.type, pa.BaseExtensionType):
         array = array.storage
     values: list[Any] = array.cast(_NUMBERS.get(array.type, array.type)).to_pylist()
-    return values
+    return [NAN if v != v else v for v in values] if pa.types.is_floating(array.type) else values
 
 
 def _column(table: pa.Table, schema: Any, source_id: int) -> pa.Array:
-    first, *rest = _path(schema, source_id)
+    first, *rest = path_of(schema, source_id)
     found = table.column(first).combine_chunks()
     for name in rest:
         found = pc.struct_field(found, name)
-    return found.storage if isinstance(found.type, pa.ExtensionType) else found
+    return found.storage if isinstance(found.type, pa.BaseExtensionType) else found
 
 
-def _path(schema: Any, field_id: int) -> list[str]:
+def path_of(schema: Any, field_id: int) -> list[str]:
     """The names that lead to a field; a name may have a dot in it, so the text of the path will not do."""
     for field in schema.fields:
         if field.field_id == field_id:
             return [field.name]
         if field.field_type.is_struct:
-            below = _path(field.field_type, field_id)
+            below = path_of(field.field_type, field_id)
             if below:
                 return [field.name, *below]
     return []
 
 
-def _transformed(array: pa.Array, field: Any, schema: Any) -> pa.Array:
-    source = schema.find_field(field.source_id).field_type
-    name = str(field.transform)
+def transform_array(array: pa.Array, transform: Any, kind: Any) -> pa.Array:
+    """Values of one of Iceberg's types after a transform."""
+    name = str(transform)
     if name == "identity":
         return array
     if name == "void":
         return pa.nulls(len(array), pa.int32())
     try:
-        found = field.transform.pyarrow_transform(source)(array)
+        found = transform.pyarrow_transform(kind)(array)
         return found.cast(pa.int32()) if found.type == pa.date32() else found
     except Exception:  # the core has its own kinds of errors for types that it does not know
         encoded = array.dictionary_encode()
-        apply = field.transform.transform(source)
+        apply = transform.transform(kind)
         values = [None if value is None else apply(value) for value in stored(encoded.dictionary)]
         return pa.array(values).take(encoded.indices)

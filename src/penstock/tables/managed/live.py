@@ -35,6 +35,11 @@ class LiveFile:
     bytes: int
     sequence_number: int
     logical: Mapping[Tuple, int] | None
+    distinct: int | None = None  # how many logical partitions it holds, where that is known though they are not
+
+    def can_be_completed(self, most: int) -> bool:
+        """Whether a record of its logical partitions would be complete if it were written again."""
+        return self.logical is None and (self.distinct is None or self.distinct <= most)
 
 
 def live_files(table: IcebergTable, layout: Layout) -> list[LiveFile]:
@@ -58,7 +63,7 @@ def _files(batch: FileBatch, layout: Layout) -> list[LiveFile]:
     names = ("file_path", "record_count", "file_size_in_bytes", "sequence_number", "logical_partition_values")
     told = zip(*(batch.column(name).to_pylist() for name in names), strict=True)
     return [
-        LiveFile(path, spec_id, partition, rows, size, number or 0, _logical(layout, spec_id, partition, rows, text))
+        LiveFile(path, spec_id, partition, rows, size, number or 0, *_told(layout, spec_id, partition, rows, text))
         for partition, (path, rows, size, number, text) in zip(tuples, told, strict=True)
     ]
 
@@ -73,20 +78,23 @@ def _values(batch: FileBatch, spec_field: SpecField) -> list[Any]:
     return values
 
 
-def _logical(layout: Layout, spec_id: int, partition: Tuple, rows: int, text: str | None) -> dict[Tuple, int] | None:
+def _told(
+    layout: Layout, spec_id: int, partition: Tuple, rows: int, text: str | None
+) -> tuple[dict[Tuple, int] | None, int | None]:
+    """The logical partitions of a file with their rows, and their number where only that is known."""
     if spec_id == layout.fine.spec_id:
-        return {partition: rows}
+        return {partition: rows}, 1
     if layout.coarse is None or spec_id != layout.coarse.spec_id or text is None:
-        return None
+        return None, None
     try:
         told = json.loads(text)
-        if told["complete"] is not True or told["columns"] != layout.logical_ids:
-            return None
+        if told["columns"] != layout.logical_ids:
+            return None, None
+        if told["complete"] is not True:
+            return None, told.get("distinct")
         kinds = layout.logical_kinds
-        counts = told["rows"]
-        return {
-            layout.fine_tuple(partition, internal(values, kinds)): int(count)
-            for values, count in zip(told["tuples"], counts, strict=True)
-        }
+        counted = zip(told["tuples"], told["rows"], strict=True)
+        found = {layout.fine_tuple(partition, internal(values, kinds)): int(count) for values, count in counted}
+        return found, len(found)
     except (ValueError, KeyError, TypeError):  # a text that is damaged says nothing
-        return None
+        return None, None

@@ -21,7 +21,7 @@ from penstock.prune.plan import FileTask
 from penstock.prune.verdict import Verdict
 from penstock.tables.iceberg.read import Reader
 from penstock.tables.iceberg.table import IcebergTable
-from penstock.tables.managed.coalesce import as_stored
+from penstock.tables.managed.coalesce import NAN, as_stored
 from penstock.tables.managed.conform import conform
 from penstock.tables.managed.files import WriteJob, WrittenFile, write_rows, write_slots
 from penstock.tables.managed.grouping import group_rows, partition_arrays
@@ -67,7 +67,7 @@ class ByPredicate:
         """The files that may have such rows."""
         files = list(table.plan(self.where).files)
         whole = frozenset(task.path for task in files if task.verdict == Verdict.KEEP_WHOLE)
-        return Found(whole, tuple(_unfiltered(task) for task in files if task.path not in whole))
+        return Found(whole, tuple(unfiltered(task) for task in files if task.path not in whole))
 
     def stays(self, rows: pa.Table) -> pa.Table:
         """The rows for which it is not true."""
@@ -82,6 +82,13 @@ class ByPartition:
     layout: Layout
     tuples: Set[Tuple]
 
+    def __post_init__(self) -> None:
+        one_nan = frozenset(tuple(NAN if v != v else v for v in each) for each in self.tuples)
+        object.__setattr__(self, "tuples", one_nan)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ByPartition, (self.layout, self.tuples)
+
     def find(self, table: IcebergTable) -> Found:
         """The files that hold these partitions, or may."""
         whole, partial = set[str](), set[str]()
@@ -89,7 +96,7 @@ class ByPartition:
             if file.logical is None or not self.tuples.isdisjoint(file.logical):
                 is_whole = file.logical is not None and set(file.logical) <= self.tuples
                 (whole if is_whole else partial).add(file.path)
-        tasks = [_unfiltered(task) for task in table.plan().files if task.path in partial] if partial else []
+        tasks = [unfiltered(task) for task in table.plan().files if task.path in partial] if partial else []
         return Found(frozenset(whole), tuple(tasks))
 
     def stays(self, rows: pa.Table) -> pa.Table:
@@ -128,5 +135,6 @@ class Rewrite:
         return None
 
 
-def _unfiltered(task: FileTask) -> FileTask:
+def unfiltered(task: FileTask) -> FileTask:
+    """A file of which all rows are read."""
     return replace(task, residual=TRUE)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -48,14 +48,14 @@ def assign(
     layout: Layout,
     tuples: Sequence[Tuple],
     sizes: Sequence[float],
-    known: Mapping[Tuple, float],
+    totals: Sequence[float],
     target: int,
     at_once: int = 1,
 ) -> Slots:
-    """Slots for logical partitions of these sizes; `known` is what the table holds of them already, in bytes."""
+    """Slots for rows of these sizes; `totals` is what each logical partition will hold in the whole table."""
     own, small = [], defaultdict[Tuple, list[int]](list)
-    for i, (fine, size) in enumerate(zip(tuples, sizes, strict=True)):
-        if layout.shares(fine, size + known.get(fine, 0)):
+    for i, (fine, total) in enumerate(zip(tuples, totals, strict=True)):
+        if layout.shares(fine, total):
             small[layout.coarse_tuple(fine)].append(i)
         else:
             own.append(i)

@@ -169,10 +169,11 @@ class Draft:
         for file in gone:
             collected.remove_file(file, schema, specs[file.spec_id])
         told = {**collected.build(), **self._change.properties}
-        return update_snapshot_summaries(
-            summary=Summary(operation=Operation(self._change.operation), **told),
-            previous_summary=None if head is None else head.summary,
-        )
+        # PyIceberg has no sums for a snapshot that replaces files; they are those of one that overwrites.
+        counted = Operation.APPEND if self._change.operation == "append" else Operation.OVERWRITE
+        before = None if head is None else head.summary
+        summary = update_snapshot_summaries(Summary(operation=counted, **told), before)
+        return Summary(operation=Operation(self._change.operation), **summary.additional_properties)
 
 
 def metadata_folder(table: Any) -> str:

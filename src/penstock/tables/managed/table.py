@@ -16,6 +16,7 @@ from penstock.tables.iceberg.table import IcebergTable
 from penstock.tables.managed import write
 from penstock.tables.managed.coalesce import Coalesce, as_rule
 from penstock.tables.managed.commit import fresh
+from penstock.tables.managed.compact import Compaction, compact
 from penstock.tables.managed.layout import layout_of
 from penstock.tables.managed.rule import set_rule
 
@@ -38,6 +39,12 @@ class ManagedTable(IcebergTable):
     def delete(self, where: str, *, properties: dict[str, str] | None = None) -> None:
         """Take away the rows that match; files whose rows all match are dropped without being read."""
         self._move(write.delete(self._writable(), self._reopened, where, properties or {}))
+
+    def compact(self, where: str | None = None) -> Compaction:
+        """Merge small files, and put every row where today's rule wants it; `where` names the files to look at."""
+        published, done = compact(self._writable(), self._reopened, where)
+        self._move(published)
+        return done
 
     @property
     def coalesce(self) -> Coalesce | None:

@@ -94,7 +94,8 @@ def prepare(table: IcebergTable, *, files: Sequence[LiveFile] | None = None) -> 
         files = live_files(table, layout)
     metadata = now.metadata
     sizes = logical_sizes(files or ())
-    return WriteJob(layout, now.io, data_folder(now), metadata.properties, sizes, _bytes_per_row(metadata))
+    per_row = _bytes_per_row(metadata)
+    return WriteJob(layout, now.io, data_folder(now), metadata.properties, sizes, bytes_per_row=per_row)
 
 
 def produce(job: WriteJob, data: Any) -> list[WrittenFile]:

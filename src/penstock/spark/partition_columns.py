@@ -1,0 +1,118 @@
+"""Iceberg's transforms as Spark columns, so that rows can be counted and shuffled by the partition they belong to.
+
+Everything is in UTC, whatever the session's zone is. Spark has no function that hashes as Iceberg's bucket does: that
+one is computed in Python, on Arrow columns where Spark can (from 4.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock.tables.managed.grouping import transform_array
+
+_DAY, _HOUR = 86_400_000_000, 3_600_000_000
+
+
+def partition_columns(schema: Any, spec: Any) -> list[Any]:
+    """The value of each field of a spec, as columns over rows whose columns are the schema's."""
+    return [_column(field, schema) for field in spec.fields]
+
+
+def _column(field: Any, schema: Any) -> Any:
+    from pyspark.sql import functions as F
+
+    kind = schema.find_field(field.source_id).field_type
+    column = _source(schema, field.source_id)
+    name = str(field.transform)
+    match name.partition("[")[0]:
+        case "identity":
+            return column
+        case "void":
+            return F.lit(None).cast("int")
+        case "bucket":
+            return _bucket(field, kind)(column)
+        case "truncate":
+            return _truncated(column, kind, int(name[len("truncate[") : -1]))
+        case "hour" if str(kind) == "timestamp":
+            return (F.unix_date(column.cast("date")).cast("bigint") * 24 + F.hour(column)).cast("int")
+        case "hour":
+            return _floor(F.unix_micros(column), _HOUR).cast("int")
+    days = _days(column, kind)
+    if name == "day":
+        return F.unix_date(days)
+    years = F.year(days) - F.lit(1970)
+    return years if name == "year" else years * 12 + F.month(days) - 1
+
+
+def _source(schema: Any, field_id: int) -> Any:
+    from pyspark.sql import functions as F
+
+    from penstock.predicate.sql import quote_name
+    from penstock.tables.managed.grouping import path_of
+
+    first, *rest = path_of(schema, field_id)
+    found = F.col(quote_name(first))
+    for name in rest:
+        found = found.getField(name)
+    return found
+
+
+def _days(column: Any, kind: Any) -> Any:
+    """The day of a time in UTC, as a date."""
+    from pyspark.sql import functions as F
+
+    if str(kind) != "timestamptz":
+        return column.cast("date")  # a date, or a time without a zone
+    return F.date_from_unix_date(_floor(F.unix_micros(column), _DAY).cast("int"))
+
+
+def _floor(number: Any, unit: int) -> Any:
+    """Whole units, rounded down below zero too."""
+    from pyspark.sql import functions as F
+
+    whole = F.lit(unit).cast("bigint")
+    return F.call_function("div", number - F.pmod(number, whole), whole)
+
+
+def _truncated(column: Any, kind: Any, width: int) -> Any:
+    from pyspark.sql import functions as F
+
+    text = str(kind)
+    if text in ("string", "binary"):
+        return F.substring(column, 1, width)
+    if text in ("int", "long"):
+        bits = 32 if text == "int" else 64
+        wide = column.cast("decimal(38,0)")
+        down = wide - F.pmod(wide, F.lit(width).cast("decimal(38,0)"))
+        wrapped = F.when(down < F.lit(-(2 ** (bits - 1))).cast("decimal(38,0)"), down + _number(2**bits))
+        return wrapped.otherwise(down).cast("int" if text == "int" else "bigint")
+    step = f"{width}e-{kind.scale}"
+    wide, unit = column.cast(f"decimal(38,{kind.scale})"), F.lit(step).cast(f"decimal(38,{kind.scale})")
+    return (wide - F.pmod(wide, unit)).cast(f"decimal({kind.precision},{kind.scale})")
+
+
+def _number(value: int) -> Any:
+    from pyspark.sql import functions as F
+
+    return F.lit(str(value)).cast("decimal(38,0)")
+
+
+def _bucket(field: Any, kind: Any) -> Callable[[Any], Any]:
+    from pyspark.sql import functions as F
+
+    transform = field.transform
+    if hasattr(F, "arrow_udf"):
+
+        def buckets(values: Any) -> Any:
+            return transform_array(values, transform, kind)
+
+        found: Callable[[Any], Any] = F.arrow_udf(buckets, "int")
+        return found
+
+    def bucket(value: Any) -> Any:
+        import pyarrow as pa
+
+        return transform_array(pa.array([value]), transform, kind)[0].as_py()
+
+    return F.udf(bucket, "int")

@@ -1,0 +1,239 @@
+"""Compaction: files that are too small, lie in the wrong place or lost rows are written anew, in one commit.
+
+| a file is written anew | because |
+|---|---|
+| of a spec that is not written any more | its rows belong elsewhere |
+| with delete files that apply to it | the rows are gone |
+| shared, without a complete record of its logical partitions | it would be read for every query |
+| shared, with a logical partition that has grown | that one gets files of its own |
+| of a logical partition that has shrunk | it shares files again |
+| one of several small files of the same partition | they become one |
+| shared, when its values lie in many files | each value should lie in one |
+
+Rows that others append meanwhile are not touched. When others rewrite or delete the same files, it plans again. All
+manifests come out in the order of their partitions, so that planning opens few of them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from penstock.errors import ConflictError
+from penstock.predicate.tree import Expr
+from penstock.prune.plan import FileTask, Plan
+from penstock.tables import bridge
+from penstock.tables.iceberg.plan import only
+from penstock.tables.iceberg.read import Reader
+from penstock.tables.iceberg.table import IcebergTable
+from penstock.tables.managed.commit import Overtaken, commit, fresh, waits
+from penstock.tables.managed.files import WriteJob, WrittenFile, discard, write_rows
+from penstock.tables.managed.layout import Layout, Tuple
+from penstock.tables.managed.live import LiveFile, live_files, logical_sizes
+from penstock.tables.managed.removal import unfiltered
+from penstock.tables.managed.snapshot import Change
+from penstock.tables.managed.write import LOCALLY, prepare
+
+_ATTEMPTS = 20
+_SMALL = 0.75  # of the target size
+_SHRUNK = 1.25  # by so much a partition must be below the size, or it would come and go with each compaction
+_SPREAD = 2.0  # files that a value of a shared file lies in, on average
+_MANIFEST = 8 << 20
+_GATHERED = 1 << 30
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """What a compaction did."""
+
+    files_before: int = 0
+    files_after: int = 0
+    rewritten: int = 0
+    written: int = 0
+    bytes_rewritten: int = 0
+    bytes_written: int = 0
+    promoted: int = 0
+    folded: int = 0
+    manifests_before: int = 0
+    manifests_after: int = 0
+
+    def to_dict(self) -> dict[str, int]:
+        """The numbers, for machines."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        if not self.rewritten and self.manifests_before == self.manifests_after:
+            return "nothing to compact"
+        return (
+            f"{self.rewritten:,} of {self.files_before:,} files became {self.written:,} "
+            f"({self.promoted:,} logical partitions got files of their own, {self.folded:,} share files now), "
+            f"{self.files_after:,} files in all; {self.manifests_before:,} manifests became {self.manifests_after:,}"
+        )
+
+
+@dataclass(frozen=True)
+class ChosenFiles(IcebergTable):
+    """A version of a table that has some of its files only."""
+
+    chosen: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """What makes two of them the same to Spark."""
+        return f"{super().key} files {hash(self.chosen):x}"
+
+    def plan_predicate(self, predicate: Expr, limit: int | None = None) -> Plan:
+        """Which of the files hold rows that may match."""
+        return only(super().plan_predicate(predicate, limit), self.chosen)
+
+
+def compact(table: IcebergTable, reopen: Callable[[Any], IcebergTable], where: str | None) -> tuple[Any, Compaction]:
+    """Compact a table; PyIceberg's table afterwards, and what was done."""
+    table.plan(where, limit=0)  # an error in the predicate is said before anything is written
+    for _, _wait in zip(range(_ATTEMPTS), waits(), strict=False):
+        now = reopen(fresh(table.table))
+        work = _Work(now, where)
+        if not work.chosen and not work.manifests_need_order:
+            return now.table, work.result(now, ())
+        job = work.job()
+        files = work.write(job)
+        change = Change("replace", files, frozenset(work.chosen), now.version.snapshot_id, sort_manifests=True)
+        try:
+            published = commit(now.table, now.sources, change)
+            return published, work.result(reopen(published), files)
+        except Overtaken:
+            discard(job.io, files)
+        except ConflictError:
+            discard(job.io, files)
+            raise
+    said = f"{table.name} was changed by other writers during all of {_ATTEMPTS} attempts"
+    raise ConflictError(said, hint="nothing was changed; compact when they are done, or less at once: where=…")
+
+
+class _Work:
+    """What there is to do in one version of a table."""
+
+    def __init__(self, table: IcebergTable, where: str | None) -> None:
+        self.table = table
+        job = prepare(table, files=())
+        self.layout, self.target = job.layout, job.target
+        self.files = live_files(table, self.layout)
+        self.sizes = logical_sizes(self.files)
+        self.tasks = {task.path: unfiltered(task) for task in table.plan(where).files}
+        self.chosen = self._choose([file for file in self.files if file.path in self.tasks])
+
+    @property
+    def manifests_need_order(self) -> bool:
+        """Whether there are more manifests than the entries need."""
+        found: dict[int, list[int]] = defaultdict(list)
+        for manifest in self._manifests(self.table):
+            found[manifest.partition_spec_id].append(manifest.manifest_length)
+        return any(len(lengths) > 1 + 2 * sum(lengths) // _MANIFEST for lengths in found.values())
+
+    def job(self) -> WriteJob:
+        """How the chosen files are written: by what each logical partition has in the whole table."""
+        return replace(prepare(self.table, files=self.files), known_is_all=True)
+
+    def write(self, job: WriteJob) -> list[WrittenFile]:
+        """The rows of the chosen files as new files."""
+        tasks = [self.tasks[path] for path in sorted(self.chosen)]
+        if sum(task.size or 0 for task in tasks) > LOCALLY:
+            files: list[WrittenFile] = bridge.rewrite(job, self._only(tasks))
+            return files
+        reader = Reader(self.table.version, self.table.sources.io, self.table.context.timezone)
+        names = [field.name for field in self.layout.schema.fields]
+        return write_rows(job, reader.rows(tasks, names), gathered=_GATHERED)
+
+    def result(self, after: IcebergTable, files: Sequence[WrittenFile]) -> Compaction:
+        """What was done."""
+        rewritten = [file for file in self.files if file.path in self.chosen]
+        before, now = _homes(rewritten, self.layout), _homes_written(files, self.layout)
+        return Compaction(
+            files_before=len(self.files),
+            files_after=len(self.files) - len(rewritten) + len(files),
+            rewritten=len(rewritten),
+            written=len(files),
+            bytes_rewritten=sum(file.bytes for file in rewritten),
+            bytes_written=sum(file.bytes for file in files),
+            promoted=len(before.shared & now.own - before.own),
+            folded=len(before.own & now.shared - before.shared),
+            manifests_before=len(self._manifests(self.table)),
+            manifests_after=len(self._manifests(after)),
+        )
+
+    def _manifests(self, table: IcebergTable) -> list[Any]:
+        found = table.sources.lists.of(table.version.snapshot, table.sources.io)
+        return [m for m in found if int(m.content) == 0 and (m.has_added_files() or m.has_existing_files())]
+
+    def _only(self, tasks: Sequence[FileTask]) -> ChosenFiles:
+        table = self.table
+        paths = tuple(task.path for task in tasks)
+        return ChosenFiles(table.name, table.table, table.sources, table.context, table.snapshot, paths)
+
+    def _choose(self, candidates: Sequence[LiveFile]) -> set[str]:
+        found = {file.path for file in candidates if self._misplaced(file)}
+        arriving = {tuple(home) for file in candidates if file.path in found for home in self._homes(file)}
+        groups: dict[Tuple, list[LiveFile]] = defaultdict(list)
+        for file in candidates:
+            if file.path not in found:
+                groups[(file.spec_id, file.partition)].append(file)
+        for home, members in groups.items():
+            small = [file for file in members if file.bytes < _SMALL * self.target]
+            if len(small) + (home in arriving) > 1:
+                found |= {file.path for file in small}
+            if self._is_shared(members[0]) and _spread(members) >= _SPREAD:
+                found |= {file.path for file in members}
+        return found
+
+    def _misplaced(self, file: LiveFile) -> bool:
+        if self.tasks[file.path].deletes:
+            return True
+        if self._is_shared(file):
+            if file.logical is None:
+                return file.can_be_completed(self.layout.rule.tuples_per_file) if self.layout.rule else True
+            return not all(self.layout.shares(fine, self.sizes.get(fine, 0)) for fine in file.logical)
+        if file.spec_id != self.layout.fine.spec_id:
+            return True
+        return self.layout.shares(file.partition, _SHRUNK * self.sizes.get(file.partition, 0))
+
+    def _is_shared(self, file: LiveFile) -> bool:
+        return self.layout.coarse is not None and file.spec_id == self.layout.coarse.spec_id
+
+    def _homes(self, file: LiveFile) -> Iterable[tuple[int, Tuple]]:
+        """The partitions that the rows of a file will go to, as far as that is known."""
+        for fine in file.logical or ():
+            if self.layout.shares(fine, self.sizes.get(fine, 0)):
+                yield self.layout.coarse.spec_id, self.layout.coarse_tuple(fine)
+            else:
+                yield self.layout.fine.spec_id, fine
+
+
+@dataclass(frozen=True)
+class _Homes:
+    own: set[Tuple]
+    shared: set[Tuple]
+
+
+def _homes(files: Iterable[LiveFile], layout: Layout) -> _Homes:
+    found = _Homes(set(), set())
+    for file in files:
+        (found.own if file.spec_id == layout.fine.spec_id else found.shared).update(file.logical or ())
+    return found
+
+
+def _homes_written(files: Iterable[WrittenFile], layout: Layout) -> _Homes:
+    found = _Homes(set(), set())
+    for file in files:
+        if file.spec_id == layout.fine.spec_id:
+            found.own.add(file.partition)
+        else:
+            found.shared.update(layout.fine_tuple(file.partition, logical) for logical in file.tuples)
+    return found
+
+
+def _spread(files: Sequence[LiveFile]) -> float:
+    """How many of the files a logical partition lies in, on average."""
+    values = {fine for file in files for fine in file.logical or ()}
+    return sum(len(file.logical or ()) for file in files) / max(1, len(values))
