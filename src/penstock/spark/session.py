@@ -13,11 +13,13 @@ import sys
 import threading
 from typing import Any
 
+from penstock import errors
 from penstock.errors import LakeError, PenstockError
 from penstock.spark.compile import new
 
 _MARK = "[PENSTOCK-"
 _NO_FIELD_IDS = "doesn't contain any field Ids"  # what Spark says of a file that it should read by field id
+_FROM_PYTHON = re.compile(r"^penstock\.errors\.(\w+): (.*)$", re.MULTILINE)
 _errors: dict[str, PenstockError] = {}
 _numbers = itertools.count(1)
 _lock = threading.Lock()
@@ -40,12 +42,21 @@ def session(name: str = "penstock", master: str | None = None, **config: str) ->
 
 
 def attach(spark: Any) -> Any:
-    """Attach an existing classic session; doing it again does nothing."""
+    """Attach an existing session; doing it again does nothing. On Spark Connect, tables can be written then."""
+    _register_source(spark)
+    if is_connect(spark):
+        return spark
     gateway = gateway_of(spark)
     _start_callbacks(gateway)
     _raise_own_errors()
     new(gateway, "PlanEarly$Builder").attach(spark._jsparkSession.extensions())
     return spark
+
+
+def _register_source(spark: Any) -> None:
+    from penstock.spark.source import PenstockSource
+
+    spark.dataSource.register(PenstockSource)
 
 
 def is_connect(spark: Any) -> bool:
@@ -97,12 +108,21 @@ def _own_error(java_error: Any) -> PenstockError | None:
         text = str(cause.getMessage()) if cause is not None and cause.getMessage() is not None else ""
         if _MARK in text:
             return _errors.get(text[text.rindex(_MARK) :].split("]")[0] + "]")
+        found = _FROM_PYTHON.findall(text)
+        if found:
+            return _again(*found[-1])
         if _NO_FIELD_IDS in text:
             return _no_field_ids(java_error)
         cause = cause.getCause() if cause is not None else None
         if cause is None:
             return None
     return None
+
+
+def _again(kind: str, said: str) -> PenstockError:
+    """An error that was raised in one of Spark's Python processes, of which only the text arrives."""
+    made: PenstockError = getattr(errors, kind, PenstockError)(said)
+    return made
 
 
 def _no_field_ids(java_error: Any) -> PenstockError:

@@ -50,7 +50,7 @@ _NODE = re.compile(r"^[\s:+\-!]*'?([A-Za-z0-9]+)", re.MULTILINE)
 def write_dataframe(job: WriteJob, df: Any) -> list[WrittenFile]:
     """Write the rows of a DataFrame as data files."""
     spark = df.sparkSession
-    names = check_schema(_arrow_schema(df), job.layout.schema)
+    names = check_schema(arrow_schema(df.schema), job.layout.schema)
     rows = df.select([_column(name).alias(field.name) for name, field in _pairs(names, job)])
     with _computed_once(rows) as kept:
         _check_required(job, kept, df)
@@ -97,14 +97,15 @@ def _column(name: str) -> Any:
     return F.col(quote_name(name))
 
 
-def _arrow_schema(df: Any) -> pa.Schema:
+def arrow_schema(schema: Any) -> pa.Schema:
+    """Arrow's schema of one of Spark's."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     zone: dict[str, Any] = (
         {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
     )  # from 4.2
     try:
-        return to_arrow_schema(df.schema, **zone)
+        return to_arrow_schema(schema, **zone)
     except Exception as error:
         said = f"the rows have a column that no table can hold: {' '.join(str(error).split())[:200]}"
         raise SchemaError(said, hint="cast or drop it; nothing was written") from None

@@ -1,0 +1,116 @@
+"""`df.write.format("penstock")`: managed tables as a target of Spark's writers, on Spark Connect too.
+
+    df.write.format("penstock").option("warehouse", "./lake").option("table", "web.events").mode("append").save()
+
+| option | meaning |
+|---|---|
+| `table` | `namespace.name` |
+| `warehouse`, `catalog` | the directory of a lake; the name of a catalog in PyIceberg's configuration |
+| `where` | with mode overwrite: replace the rows that match |
+| `dynamic` | with mode overwrite, `true`: replace the logical partitions that the new rows have |
+
+Spark hands the rows to tasks as they are: no shuffle brings the rows of a partition together, as `table.append(df)`
+does. Each task shares its small partitions among its own files; `compact()` merges them later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from penstock.errors import LakeError
+from penstock.spark.write import arrow_schema
+from penstock.tables.lake import connect
+from penstock.tables.managed import write
+from penstock.tables.managed.conform import check_schema
+from penstock.tables.managed.files import WriteJob, WrittenFile, discard, fine_tuples, write_rows
+from penstock.tables.managed.removal import ByPartition, Removal
+from penstock.tables.managed.table import ManagedTable
+
+_HINT = "set the options table, and warehouse or catalog"
+
+
+class PenstockSource(DataSource):
+    """Tables of a lake, to be written."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What stands in `format(…)`."""
+        return "penstock"
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
+        """A writer for one job; what is wrong with the options is said here."""
+        table = open_table(self.options)
+        where, dynamic = self.options.get("where"), _is_true(self.options.get("dynamic"))
+        if (where is not None or dynamic) and not overwrite:
+            raise LakeError("where and dynamic are about what is replaced", hint='write with mode("overwrite")')
+        if where is not None and dynamic:
+            raise LakeError("both where and dynamic are set", hint="set one of them")
+        check_schema(arrow_schema(schema), table.version.columns.schema)
+        removal = write.by_predicate(table, where) if overwrite and not dynamic else None
+        return Writer(dict(self.options), write.prepare(table), overwrite, removal)
+
+
+@dataclass(frozen=True)
+class Written(WriterCommitMessage):
+    """What a task wrote."""
+
+    files: Sequence[WrittenFile]
+
+
+class Writer(DataSourceArrowWriter):
+    """Writes the rows of one job."""
+
+    def __init__(self, options: Mapping[str, str], job: WriteJob, overwrite: bool, removal: Removal | None) -> None:
+        self._options, self._job = options, job
+        self._overwrite, self._removal = overwrite, removal
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        """In a task: rows as files."""
+        return Written(write_rows(self._job, self._tables(iterator)))
+
+    def commit(self, messages: list[Any]) -> None:
+        """On the driver: one snapshot for all tasks."""
+        files = [file for message in messages if message is not None for file in message.files]
+        table = open_table(self._options)
+        if not self._overwrite:
+            write.add_files(table, self._job, files, {})
+            return
+        layout = self._job.layout
+        removal = self._removal if self._removal is not None else ByPartition(layout, fine_tuples(layout, files))
+        write.replace_rows(table, table.reopened, self._job, files, removal, {})
+
+    def abort(self, messages: list[Any]) -> None:
+        """On the driver, when a task failed: what the others wrote is removed."""
+        for message in messages:
+            discard(self._job.io, () if message is None else message.files)
+
+    def _tables(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+        for batch in batches:
+            table = pa.table(batch)
+            yield table.select(check_schema(table.schema, self._job.layout.schema))
+
+
+def open_table(options: Mapping[str, str]) -> ManagedTable:
+    """The table that the options name."""
+    name = options.get("table")
+    warehouse, catalog = options.get("warehouse"), options.get("catalog")
+    if name is None or (warehouse is None and catalog is None):
+        raise LakeError("the options do not say which table", hint=_HINT)
+    found = connect(warehouse, catalog=catalog).table(name)
+    if not isinstance(found, ManagedTable):
+        raise LakeError(f"{name} is a declared layout, which is only read", hint="write to a table of the lake")
+    return found
+
+
+def _is_true(text: str | None) -> bool:
+    if text is None or text.lower() not in ("true", "false"):
+        if text is None:
+            return False
+        raise LakeError(f"dynamic is {text!r}", hint="write true or false")
+    return text.lower() == "true"
