@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from penstock.tables.managed.grouping import transform_array
+import pyarrow as pa
+
+from penstock.predicate.sql import quote_name
+from penstock.tables.managed.grouping import path_of, transform_array
 
 _DAY, _HOUR = 86_400_000_000, 3_600_000_000
 
@@ -47,9 +50,6 @@ def _column(field: Any, schema: Any) -> Any:
 
 def _source(schema: Any, field_id: int) -> Any:
     from pyspark.sql import functions as F
-
-    from penstock.predicate.sql import quote_name
-    from penstock.tables.managed.grouping import path_of
 
     first, *rest = path_of(schema, field_id)
     found = F.col(quote_name(first))
@@ -104,15 +104,13 @@ def _bucket(field: Any, kind: Any) -> Callable[[Any], Any]:
     transform = field.transform
     if hasattr(F, "arrow_udf"):
 
-        def buckets(values: Any) -> Any:
+        def buckets(values: pa.Array) -> pa.Array:
             return transform_array(values, transform, kind)
 
         found: Callable[[Any], Any] = F.arrow_udf(buckets, "int")
         return found
 
     def bucket(value: Any) -> Any:
-        import pyarrow as pa
-
         return transform_array(pa.array([value]), transform, kind)[0].as_py()
 
     return F.udf(bucket, "int")

@@ -187,21 +187,32 @@ def _placed(job: WriteJob, rows: Any, slots: Slots, known: pa.Table, spark: Any)
     given = rows.select("*", *(column.alias(f"{_PART}{i}") for i, column in enumerate(columns)))
     same = [F.col(f"{_PART}{i}").eqNullSafe(F.col(f"{_KNOWN}{i}")) for i in range(len(columns))]
     match = reduce(lambda a, b: a & b, same, F.lit(True))
-    joined = given.join(F.broadcast(spark.createDataFrame(places)), match, "left")
-    share = F.pmod(_any_number(rows), F.greatest(F.size(_KEY), F.lit(1)))
-    spread = joined.withColumn(_SLOT, (F.col(_SLOT) + share).cast("int"))
+    joined = given.join(F.broadcast(spark.createDataFrame(places, _places_schema(given, len(columns)))), match, "left")
+    share = _share(rows, F.size(_KEY)) if any(each.slots > 1 for each in slots.assigned) else F.lit(0)
+    spread = joined.withColumn(_SLOT, F.col(_SLOT) + share)
     spread = spread.withColumn(_KEY, F.coalesce(F.get(F.col(_KEY), share), F.lit(keys[0])))
     shared = [F.when(F.col(_NUMBER), _column(layout.schema.find_column_name(i))) for i in layout.logical_ids]
     sorted_rows = spread.repartition(tasks, F.col(_KEY)).sortWithinPartitions(F.col(_SLOT), *shared)
     return sorted_rows.select(*(_column(field.name) for field in layout.schema.fields), F.col(_SLOT))
 
 
-def _any_number(rows: Any) -> Any:
-    """A number of each row that is the same whenever it is computed: a task that is repeated sends rows alike."""
+def _places_schema(given: Any, parts: int) -> Any:
+    """Spark's own types of the partitions: Arrow's do not tell a time with a zone from one without."""
+    from pyspark.sql.types import ArrayType, BooleanType, IntegerType, StructType
+
+    found = StructType()
+    for i in range(parts):
+        found = found.add(f"{_KNOWN}{i}", given.schema[f"{_PART}{i}"].dataType)
+    return found.add(_SLOT, IntegerType()).add(_KEY, ArrayType(IntegerType())).add(_NUMBER, BooleanType())
+
+
+def _share(rows: Any, parts: Any) -> Any:
+    """Which part of a partition a row belongs to; the same whenever it is computed, as a task may be repeated."""
     from pyspark.sql import functions as F
 
     names = [field.name for field in rows.schema.fields if "map<" not in field.dataType.simpleString()]
-    return F.abs(F.hash(*map(_column, names)).cast("bigint")).cast("int") if names else F.lit(0)
+    number = F.hash(*map(_column, names)).cast("bigint") if names else F.lit(0)
+    return F.when(parts > 1, F.pmod(number, parts.cast("bigint")).cast("int")).otherwise(0)
 
 
 def _writer(job: WriteJob, slots: Sequence[Slot]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -36,6 +36,9 @@ class Reader:
         self._positions = Positions(io)
         self._equality: dict[str, pa.Table] = {}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Reader, (self._version, self._io, self._zone)
+
     def rows(self, tasks: Sequence[FileTask], names: Sequence[str]) -> Iterator[pa.Table]:
         """The matching rows of each file, in the files' order."""
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="penstock-read") as pool:

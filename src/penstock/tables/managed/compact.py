@@ -139,7 +139,7 @@ class _Work:
     def write(self, job: WriteJob) -> list[WrittenFile]:
         """The rows of the chosen files as new files."""
         tasks = [self.tasks[path] for path in sorted(self.chosen)]
-        if sum(task.size or 0 for task in tasks) > LOCALLY:
+        if tasks and sum(task.size or 0 for task in tasks) > LOCALLY:
             files: list[WrittenFile] = bridge.rewrite(job, self._only(tasks))
             return files
         reader = Reader(self.table.version, self.table.sources.io, self.table.context.timezone)

@@ -87,10 +87,17 @@ def transform_array(array: pa.Array, transform: Any, kind: Any) -> pa.Array:
     if name == "void":
         return pa.nulls(len(array), pa.int32())
     try:
-        found = transform.pyarrow_transform(kind)(array)
+        found = transform.pyarrow_transform(kind)(_aligned(array))
         return found.cast(pa.int32()) if found.type == pa.date32() else found
     except Exception:  # the core has its own kinds of errors for types that it does not know
         encoded = array.dictionary_encode()
         apply = transform.transform(kind)
         values = [None if value is None else apply(value) for value in stored(encoded.dictionary)]
         return pa.array(values).take(encoded.indices)
+
+
+def _aligned(array: pa.Array) -> pa.Array:
+    """An array as the core takes it: what comes from another process may lie anywhere in memory, and is copied."""
+    if all(buffer is None or buffer.address % 16 == 0 for buffer in array.buffers()):
+        return array
+    return array.take(pa.array(np.arange(len(array))))

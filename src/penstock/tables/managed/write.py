@@ -17,7 +17,7 @@ from penstock.prune.plan import FileTask
 from penstock.tables import bridge
 from penstock.tables.iceberg.read import Reader
 from penstock.tables.iceberg.table import IcebergTable
-from penstock.tables.managed.commit import Overtaken, commit, fresh, update, waits
+from penstock.tables.managed.commit import Overtaken, UnknownOutcomeError, commit, fresh, update, waits
 from penstock.tables.managed.conform import check_schema
 from penstock.tables.managed.files import WriteJob, WrittenFile, discard, fine_tuples, write_rows
 from penstock.tables.managed.layout import Layout, layout_of
@@ -43,7 +43,7 @@ def add_files(table: IcebergTable, job: WriteJob, files: Sequence[WrittenFile], 
     """Commit files that were written."""
     if not files:
         return fresh(table.table)
-    with _removed_on_conflict(job, files):
+    with _removed_on_failure(job, files):
         return commit(fresh(table.table), table.sources, Change("append", files, properties=properties))
 
 
@@ -69,7 +69,7 @@ def replace_rows(
     properties: dict[str, str],
 ) -> Any:
     """Commit files in the place of rows that are taken away."""
-    with _removed_on_conflict(job, files):
+    with _removed_on_failure(job, files):
         return _take_away(table, reopen, job, removal, "overwrite", files, properties)
 
 
@@ -116,7 +116,7 @@ def produce(job: WriteJob, data: Any) -> list[WrittenFile]:
 
 def rewrite(tasks: Sequence[FileTask], work: Rewrite) -> Iterator[tuple[FileTask, list[WrittenFile] | None]]:
     """Rewrite files one by one, here or, when there is much to do, in Spark's tasks."""
-    if sum(task.size or 0 for task in tasks) > LOCALLY:
+    if tasks and sum(task.size or 0 for task in tasks) > LOCALLY:
         yield from zip(tasks, bridge.map_files(tasks, work.file), strict=True)
     else:
         yield from ((task, work.file(task)) for task in tasks)
@@ -149,7 +149,9 @@ def _take_away(
             return commit(now.table, now.sources, change)
         except Overtaken:
             discard(job.io, rewritten)
-        except ConflictError:
+        except UnknownOutcomeError:
+            raise
+        except Exception:
             discard(job.io, rewritten)
             raise
     said = f"{table.name} was changed by other writers during all of {_PLANS} attempts"
@@ -212,7 +214,7 @@ def _bytes_per_row(metadata: Any) -> float | None:
     return size / rows if rows > 1_000 and size else None
 
 
-class _removed_on_conflict:
+class _removed_on_failure:
     """Files that were written for a commit are removed when it is certain that it did not take place."""
 
     def __init__(self, job: WriteJob, files: Iterable[WrittenFile]) -> None:
@@ -222,5 +224,5 @@ class _removed_on_conflict:
         return None
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if isinstance(error, ConflictError):
+        if isinstance(error, Exception) and not isinstance(error, UnknownOutcomeError):
             discard(self._job.io, self._files)
