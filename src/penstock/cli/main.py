@@ -99,6 +99,83 @@ def sql(query: str, warehouse: str, catalog: str | None, limit: int, json: bool)
 
 
 @main.command()
+@click.argument("table")
+@_warehouse
+@_catalog
+@_json
+def advise(json: bool, **place: str) -> None:
+    """Show how skewed the partitions of TABLE are, and what coalescing would change."""
+    from penstock.cli.maintenance import advise as run
+
+    run(place, json)
+
+
+@main.command()
+@click.argument("table")
+@click.option("--where", help="Only files that may hold such rows: a predicate in Spark SQL.")
+@_warehouse
+@_catalog
+@_json
+def compact(where: str | None, json: bool, **place: str) -> None:
+    """Merge small files of TABLE, and put rows where its rule wants them."""
+    from penstock.cli.maintenance import compact as run
+
+    run(place, where, json)
+
+
+@main.command()
+@click.argument("table")
+@click.option("--older-than", default="5 days", show_default=True, help="An age such as '12 hours', or a moment.")
+@click.option("--keep-last", default=1, show_default=True, help="How many snapshots of each branch stay anyway.")
+@_warehouse
+@_catalog
+@_json
+def expire(older_than: str, keep_last: int, json: bool, **place: str) -> None:
+    """Remove old snapshots of TABLE, and the files that only they needed."""
+    from penstock.cli.maintenance import expire as run
+
+    run(place, older_than, keep_last, json)
+
+
+@main.command()
+@click.argument("table")
+@click.option("--older-than", default="3 days", show_default=True, help="An age of an hour or more, or a moment.")
+@click.option("--dry-run", is_flag=True, help="Only tell which files would be removed.")
+@_warehouse
+@_catalog
+@_json
+def sweep(older_than: str, dry_run: bool, json: bool, **place: str) -> None:
+    """Remove files in the folders of TABLE that no snapshot has."""
+    from penstock.cli.maintenance import sweep as run
+
+    run(place, older_than, dry_run, json)
+
+
+@main.command()
+@click.argument("source")
+@click.argument("table")
+@click.option("--partition-by", help="How a new table is partitioned: 'day(ts), app'.")
+@click.option("--coalesce", help="Columns whose small partitions share files: app,region.")
+@click.option("--below", help="The size below which a partition is small.  [default: 32MB]")
+@click.option("--mode", type=click.Choice(["append", "overwrite"]), default="append", show_default=True,
+              help="Add the rows, or put them in the place of all others.")  # fmt: skip
+@click.option("--source-partition-by", default="auto", show_default=True,
+              help="Partition columns of the source's directories: 'dt date, app string'.")  # fmt: skip
+@_storage
+@_warehouse
+@_catalog
+@_json
+def ingest(json: bool, **place: str) -> None:
+    """Write the rows of SOURCE to TABLE with Spark; the table is made when there is none.
+
+    SOURCE is a Parquet, CSV (with a header) or JSON file, a folder of them, or a Hive layout of Parquet files.
+    """
+    from penstock.cli.ingest import ingest as run
+
+    run(place, json)
+
+
+@main.command()
 @_json
 def demo(json: bool) -> None:
     """Show Penstock at work on generated data."""

@@ -11,6 +11,8 @@ import click
 
 from penstock.errors import LakeError
 
+_WIDEST = 10_000
+
 
 def explain(place: Mapping[str, str], where: str | None, path: str | None, json: bool) -> None:
     """The plan of a query over one table."""
@@ -20,7 +22,7 @@ def explain(place: Mapping[str, str], where: str | None, path: str | None, json:
     if json:
         click.echo(jsonlib.dumps(plan.to_dict(), indent=2, default=str))
         return
-    _tell(told, plan.report.notes)
+    tell(told, plan.report.notes)
     click.echo(plan.explain())
 
 
@@ -32,7 +34,7 @@ def partitions(place: Mapping[str, str], where: str | None, json: bool) -> None:
     if json:
         click.echo(jsonlib.dumps(found.to_pylist(), indent=2, default=str))
         return
-    _tell(told, ())
+    tell(told, ())
     _print_rows(found.column_names, [list(row.values()) for row in found.to_pylist()])
 
 
@@ -73,7 +75,7 @@ def _at(table: Any, snapshot: str | None) -> Any:
     return table.at(int(snapshot) if snapshot.isdigit() else snapshot)
 
 
-def _tell(told: list[warnings.WarningMessage], known: Any) -> None:
+def tell(told: list[warnings.WarningMessage], known: Any) -> None:
     """Warnings as lines of their own, but for those the report shows anyway."""
     for warning in told:
         if str(warning.message) not in "; ".join(known):
@@ -89,4 +91,7 @@ def _print_rows(names: list[str], rows: list[list[Any]]) -> None:
         table.add_column(name, overflow="fold")
     for row in rows:
         table.add_row(*("NULL" if value is None else str(value) for value in row))
-    Console().print(table)
+    console = Console()
+    if not console.is_terminal:  # what goes to a file or another program is not folded
+        console.width = console.measure(table, options=console.options.update(width=_WIDEST)).maximum
+    console.print(table)

@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 
 from penstock.predicate.tree import Column
 from penstock.prune.containers import Containers
-from penstock.prune.facts import Bounds, Exact, Fact, Tuples
+from penstock.prune.facts import Bounds, Exact, Fact
 from penstock.tables.file_metadata import metadata_facts
 from penstock.tables.iceberg.columns import Columns
-from penstock.tables.iceberg.logical import logical_facts
+from penstock.tables.iceberg.logical import Logical, read_logical
 from penstock.tables.iceberg.specs import Spec, SpecField, dropped
 from penstock.tables.iceberg.statistics import ManifestEntries
 
@@ -77,6 +77,12 @@ class FileBatch:
             unknown if upper is None else upper.to_pylist(),
         )
 
+    def logical(self, columns: Columns) -> list[Logical]:
+        """Which logical values the files hold, as far as their entries say it."""
+        key = ("logical", id(columns.schema))
+        found: list[Logical] = self._once(key, lambda: read_logical(self.column("logical_partition_values"), columns))
+        return found
+
     def containers(self, columns: Columns, used: Sequence[Column]) -> Containers:
         """The files with what is known of the columns that a predicate uses."""
         paths = tuple(sorted({column.path for column in used}))
@@ -88,15 +94,12 @@ class FileBatch:
         partition = (self._exact(spec_field) for spec_field in self.spec.fields)
         bounds = (self._bounds(columns, path) for path in paths)
         facts: list[Fact] = [fact for fact in (*partition, *bounds) if fact is not None]
-        facts += self._once(("logical", id(columns.schema)), lambda: self._logical(columns))
+        facts += [logical.fact for logical in self.logical(columns)]
         names, sizes = self.column("file_path"), self.column("file_size_in_bytes")
         if any(path[0] == "_metadata" for path in paths):
             facts += metadata_facts(names.to_pylist(), sizes)
         rows = self.column("record_count")
         return Containers(self.count, facts, names, rows, sizes, self.spec.spec_id)
-
-    def _logical(self, columns: Columns) -> list[Tuples]:
-        return logical_facts(self.column("logical_partition_values"), columns)
 
     def _exact(self, spec_field: SpecField) -> Exact | None:
         values = self.partition(spec_field)

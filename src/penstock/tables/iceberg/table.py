@@ -138,7 +138,10 @@ class IcebergTable:
         return self.at(snapshot or self.snapshot)._extreme(column, where, largest=True)
 
     def partitions(self, where: str | None = None) -> pa.Table:
-        """The partitions of all specs with their rows, files, bytes, deletes and last change, from metadata alone."""
+        """The logical partitions with their rows, files, bytes, deletes and last change, from metadata alone.
+
+        `shared` says whether a partition lies in files that it shares with others, `shared_files` in how many.
+        """
         pruner = Pruner(self._bound(where), self.context.timezone)
         judged = judge_files(self.version, self.sources, pruner)
         return list_partitions(self.version, judged, delete_batches(self.version, self.sources))

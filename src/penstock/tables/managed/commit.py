@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.errors import ConflictError, LakeError, PenstockError
+from penstock.errors import ConflictError, LakeError
 from penstock.tables.iceberg.plan import Sources
 from penstock.tables.managed.snapshot import Change, Draft
 
@@ -31,6 +31,8 @@ def commit(table: Any, sources: Sources, change: Change) -> Any:
     """Publish a change; the table as PyIceberg has it afterwards."""
     from pyiceberg.exceptions import CommitFailedException
 
+    if any(file.spec_id not in table.metadata.specs() for file in change.added):
+        table = fresh(table)  # the spec of shared files was added after this version
     draft = Draft(table, sources, change)
     try:
         for wait in waits():
@@ -43,9 +45,10 @@ def commit(table: Any, sources: Sources, change: Change) -> Any:
             except CommitFailedException:
                 time.sleep(wait)
                 table = fresh(table)
-    except (Overtaken, PenstockError) as error:
-        if not isinstance(error, UnknownOutcomeError):
-            draft.clean(published=False)
+    except UnknownOutcomeError:
+        raise
+    except Exception:
+        draft.clean(published=False)
         raise
     draft.clean(published=False)
     said = f"{_ATTEMPTS} attempts to commit to {'.'.join(table.name())} were overtaken by other writers"

@@ -113,12 +113,24 @@ def _convert(array: pa.Array, to: pa.DataType) -> pa.Array:
         return pa.array([None if v is None else UUID(v).bytes for v in array.to_pylist()], to)
     if pa.types.is_struct(to):
         parts = [_convert(pc.struct_field(array, [i]), to.field(i).type) for i in range(to.num_fields)]
+        for part, field in zip(parts, to, strict=True):
+            if not field.nullable and part.null_count > array.null_count:
+                raise ValueError(f"field {field.name!r} is required and null in some rows")
+        parts = [part if field.nullable else _never_null(part) for part, field in zip(parts, to, strict=True)]
         return pa.StructArray.from_arrays(parts, fields=list(to), mask=array.is_null())
     if pa.types.is_map(to):
         return _map(array, to)
     if pa.types.is_list(to) or pa.types.is_large_list(to):
         return _list(array, to)
     return array.cast(to)
+
+
+def _never_null(array: pa.Array) -> pa.Array:
+    """Values as they lie there, though their struct is null: Parquet's writer takes no null in a required field."""
+    if not array.null_count or is_nested(array.type) or isinstance(array.type, pa.BaseExtensionType):
+        return array
+    array = _whole(array)
+    return pa.Array.from_buffers(array.type, len(array), [None, *array.buffers()[1:]])
 
 
 def _map(array: pa.Array, to: pa.DataType) -> pa.Array:

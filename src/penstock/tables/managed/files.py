@@ -103,9 +103,12 @@ class SlotWriter:
         return self.files
 
     def discard(self) -> None:
-        """Remove everything that was written."""
-        for path in [file.path for file in self.files] + ([self._path] if self._parquet is not None else []):
-            delete_quietly(self._job.io, path)
+        """Remove everything that was written; a stream that is left open would write its file again at the end."""
+        for stream in (self._parquet, self._sink):
+            _close_quietly(stream)
+        for path in [*(file.path for file in self.files), self._path]:
+            if path:
+                delete_quietly(self._job.io, path)
 
     def _flush(self) -> None:
         if not self._rows:
@@ -148,7 +151,7 @@ class SlotWriter:
         parquet.close()
         self._sink.close()
         self.files.append(self._written(parquet.writer.metadata))
-        self._parquet, self._tuples, self._nans = None, Counter(), Counter()
+        self._parquet, self._path, self._tuples, self._nans = None, "", Counter(), Counter()
 
     def _written(self, footer: pq.FileMetaData) -> WrittenFile:
         statistics = _statistics(self._job, footer)
@@ -260,6 +263,14 @@ def delete_quietly(io: Any, path: str) -> None:
         return
 
 
+def _close_quietly(stream: Any) -> None:
+    try:
+        if stream is not None:
+            stream.close()
+    except Exception:  # what it could not write is thrown away
+        stream.is_open = False  # else Arrow's writer tries once more when it is collected
+
+
 def fine_tuples(layout: Layout, files: Iterable[WrittenFile]) -> set[Tuple]:
     """The logical partitions that files hold."""
     found: set[Tuple] = set()
@@ -281,4 +292,9 @@ def _statistics(job: WriteJob, footer: pq.FileMetaData) -> dict[str, Any]:
     schema = sanitize_column_names(job.layout.schema)
     plan = compute_statistics_plan(schema, dict(job.properties))
     found = data_file_statistics_from_parquet_metadata(footer, plan, parquet_path_to_id_mapping(schema))
+    for aggregate in found.column_aggregates.values():
+        try:
+            aggregate.max_as_bytes()
+        except UnicodeEncodeError:  # the last character that was left has no next one: no bound
+            aggregate.current_max = None
     return dict(found.to_serialized_dict())

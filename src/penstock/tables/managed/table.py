@@ -14,11 +14,16 @@ from penstock.errors import LakeError
 from penstock.tables import bridge
 from penstock.tables.iceberg.table import IcebergTable
 from penstock.tables.managed import write
+from penstock.tables.managed.advice import Advice
+from penstock.tables.managed.advise import advise
+from penstock.tables.managed.age import Age
 from penstock.tables.managed.coalesce import Coalesce, as_rule
 from penstock.tables.managed.commit import fresh
 from penstock.tables.managed.compact import Compaction, compact
+from penstock.tables.managed.expire import Expired, expire
 from penstock.tables.managed.layout import layout_of
 from penstock.tables.managed.rule import set_rule
+from penstock.tables.managed.sweep import Swept, sweep
 
 
 @dataclass(frozen=True)
@@ -34,15 +39,15 @@ class ManagedTable(IcebergTable):
     ) -> None:
         """Put rows in the place of others: of all, of those that match `where`, or, with `dynamic`, of all rows in
         the logical partitions that the new rows have."""
-        self._move(write.overwrite(self._writable(), self._reopened, rows, where, dynamic, properties or {}))
+        self._move(write.overwrite(self._writable(), self.reopened, rows, where, dynamic, properties or {}))
 
     def delete(self, where: str, *, properties: dict[str, str] | None = None) -> None:
         """Take away the rows that match; files whose rows all match are dropped without being read."""
-        self._move(write.delete(self._writable(), self._reopened, where, properties or {}))
+        self._move(write.delete(self._writable(), self.reopened, where, properties or {}))
 
     def compact(self, where: str | None = None) -> Compaction:
         """Merge small files, and put every row where today's rule wants it; `where` names the files to look at."""
-        published, done = compact(self._writable(), self._reopened, where)
+        published, done = compact(self._writable(), self.reopened, where)
         self._move(published)
         return done
 
@@ -70,7 +75,8 @@ class ManagedTable(IcebergTable):
             raise LakeError(said, hint="write to the table itself: lake.table(…)")
         return self.refresh()
 
-    def _reopened(self, table: Any) -> IcebergTable:
+    def reopened(self, table: Any) -> IcebergTable:
+        """The same table in another version that PyIceberg has loaded."""
         return replace(self, table=table)
 
     def _move(self, table: Any) -> None:
@@ -78,3 +84,26 @@ class ManagedTable(IcebergTable):
         object.__setattr__(self, "table", table)
         for name in ("version", "schema", "known_schema"):
             self.__dict__.pop(name, None)
+
+    def expire(self, older_than: Age = "5 days", *, keep_last: int = 1) -> Expired:
+        """Remove snapshots that are older, and the files that only they needed.
+
+        `older_than` is a `timedelta`, a moment, or text such as "7 days". The current snapshot stays, and so do those
+        that a tag or a branch points to, and the newest `keep_last` of each branch.
+        """
+        table, expired = expire(self._writable().table, self.sources, older_than, keep_last)
+        self._move(table)
+        return expired
+
+    def sweep(self, older_than: Age = "3 days", *, dry_run: bool = False, force: bool = False) -> Swept:
+        """Remove files in the table's folders that no snapshot has and that are older; `dry_run` only tells them.
+
+        Writers that are running have such files too, young ones: an age below one hour is an error without `force`.
+        """
+        table, swept = sweep(self._writable().table, self.sources, older_than, dry_run, force)
+        self._move(table)
+        return swept
+
+    def advise(self) -> Advice:
+        """How skewed the partitions are, and what coalescing would change; no data is read."""
+        return advise(self)

@@ -1,0 +1,183 @@
+"""Files become a table: Parquet, CSV or JSON, one file or a folder of them, or a Hive layout.
+
+Spark reads and writes them. The table is made when there is none, with the schema that was found; when nothing can be
+written to it then, it is taken away again.
+"""
+
+from __future__ import annotations
+
+import json as jsonlib
+import warnings
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import click
+
+from penstock.cli.tables import tell
+from penstock.errors import LakeError, StorageError
+
+_KINDS = {"parquet": "parquet", "csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json"}
+_MOST_FOLDERS = 1_000
+
+
+def ingest(place: Mapping[str, Any], json: bool) -> None:
+    """Read the source, make the table if need be, and add the rows or put them in the place of all others."""
+    from penstock.spark.progress import progress
+    from penstock.spark.session import session
+    from penstock.tables.iceberg.open import clear_errors
+    from penstock.tables.lake import connect
+
+    rule = _rule(place["coalesce"], place["below"])
+    kind = kind_of(place["source"], place["storage"])
+    lake = connect(place["warehouse"], catalog=place["catalog"])
+    table = _existing(lake, place, rule)
+    with progress("starting Spark"):
+        spark = session(**{"spark.ui.showConsoleProgress": "false"})
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with progress(f"looking at {place['source']}"), clear_errors(f"the source {place['source']}", {}):
+            frame = _read(spark, kind, place)
+    tell(told, ())
+    made = table is None
+    if table is None:
+        table = lake.create_table(place["table"], frame.schema, place["partition_by"] or (), coalesce=rule)
+    before = table.version.snapshot_id
+    try:
+        with progress(f"writing to {place['table']}"):
+            table.append(frame) if place["mode"] == "append" else table.overwrite(frame)
+    except BaseException:
+        if made:
+            _take_away(lake, place["table"])
+        raise
+    _show({"table": place["table"], "made": made, "mode": place["mode"], **_added(table, before)}, json)
+
+
+def _show(done: Mapping[str, Any], json: bool) -> None:
+    if json:
+        click.echo(jsonlib.dumps(done, indent=2))
+        return
+    where = f"{done['table']}{', which is new' if done['made'] else ''}"
+    click.echo(f"{done['rows']:,} rows in {done['files']:,} files, {done['bytes']:,} bytes, to {where}")
+
+
+def kind_of(source: str, storage: str | None = None) -> str:
+    """The kind of a file by its name; of a folder, by the first file in it that has a known one."""
+    from penstock.tables.storage import open_storage
+
+    place = open_storage(source, storage)
+    known = _by_name(source)
+    if known is not None:
+        _check_exists(place)
+        return known
+    waiting = [place.path]
+    for _ in range(_MOST_FOLDERS):
+        if not waiting:
+            break
+        folder = waiting.pop()
+        entries = place.entries(folder)
+        for i in entries.in_order():
+            entry = entries.entry(i)
+            if entry.name.startswith(("_", ".")):
+                continue
+            if entry.is_directory:
+                waiting.append(f"{folder}/{entry.name}")
+            elif (found := _by_name(entry.name)) is not None:
+                return found
+    raise StorageError(f"no Parquet, CSV or JSON file in {place.url}", hint="give a file, or a folder with files")
+
+
+def _check_exists(place: Any) -> None:
+    from pyarrow.fs import FileType
+
+    try:
+        kind = place.filesystem.get_file_info(place.path).type
+    except OSError as error:
+        raise place.trouble(place.path, error) from None
+    if kind == FileType.NotFound:
+        raise StorageError(f"{place.url} does not exist", hint="check the path")
+
+
+def _by_name(name: str) -> str | None:
+    parts = name.rstrip("/").rpartition("/")[2].lower().split(".")[1:]
+    return next((_KINDS[part] for part in reversed(parts[-2:]) if part in _KINDS), None)
+
+
+def _read(spark: Any, kind: str, place: Mapping[str, Any]) -> Any:
+    """The source as a DataFrame; a folder of Parquet goes through Penstock's own scan, which knows Hive layouts."""
+    from penstock.tables.hive.table import hive
+
+    source = place["source"]
+    if kind == "csv":
+        return spark.read.csv(source, header=True, inferSchema=True)
+    if kind == "json":
+        return spark.read.json(source)
+    if _by_name(source) is not None and place["source_partition_by"] == "auto":
+        return spark.read.parquet(source)
+    return hive(source, place["source_partition_by"], storage=place["storage"]).dataframe(spark)
+
+
+def _rule(columns: str | None, below: str | None) -> Any:
+    from penstock.tables.managed.coalesce import Coalesce, read_names
+
+    if columns is None:
+        if below is not None:
+            raise LakeError("--below is given without --coalesce", hint="say which columns: --coalesce app")
+        return None
+    return Coalesce(*read_names(columns), below=below)
+
+
+def _existing(lake: Any, place: Mapping[str, Any], rule: Any) -> Any:
+    """The table, when there is one."""
+    from penstock.tables.iceberg.open import clear_errors
+    from penstock.tables.managed.table import ManagedTable
+
+    name = place["table"]
+    if "/" in name or "." not in name.strip("."):
+        raise LakeError(f"{name!r} is no name of a table", hint="write namespace.name")
+    with clear_errors("the catalog", {}):
+        if name not in lake.tables():
+            return None
+    table = lake.table(name)
+    if not isinstance(table, ManagedTable):
+        raise LakeError(f"{name} is a Hive layout, which Penstock does not write", hint="name another table")
+    _check_same(table, place["partition_by"], rule)
+    return table
+
+
+def _check_same(table: Any, partition_by: str | None, rule: Any) -> None:
+    """What is said about a table that exists must be so."""
+    from penstock.tables.managed.create import partition_spec
+    from penstock.tables.managed.layout import typed_rule
+
+    metadata = table.table.metadata
+    schema = metadata.schema()
+    if partition_by is not None:
+        wanted, found = (
+            [(f.source_id, str(f.transform)) for f in spec.fields]
+            for spec in (partition_spec(schema, partition_by), metadata.spec())
+        )
+        if wanted != found:
+            fields = ", ".join(
+                f"{f.transform} of {schema.find_column_name(f.source_id)}" for f in metadata.spec().fields
+            )
+            said = f"{table.name} exists and is partitioned by {fields or 'nothing'}, not by {partition_by}"
+            raise LakeError(said, hint="leave --partition-by out, or name another table")
+    if rule is not None and typed_rule(schema, rule) != table.coalesce:
+        said = f"{table.name} exists and has another rule of coalescing"
+        raise LakeError(said, hint="leave --coalesce out, or change the rule first: table.set_coalesce(…)")
+
+
+def _added(table: Any, before: int | None) -> dict[str, int]:
+    """What the last snapshot added; nothing when there is no new one."""
+    snapshot = table.version.snapshot
+    told = snapshot.summary.additional_properties if snapshot is not None and snapshot.snapshot_id != before else {}
+    names = {"rows": "added-records", "files": "added-data-files", "bytes": "added-files-size"}
+    return {name: int(told.get(key, 0)) for name, key in names.items()}
+
+
+def _take_away(lake: Any, name: str) -> None:
+    """Drop a table that was made for rows that could not be written, unless somebody else has written to it."""
+    with suppress(Exception):  # what went wrong before is what matters
+        if lake.catalog.load_table(name).metadata.current_snapshot() is None:
+            lake.catalog.drop_table(name)

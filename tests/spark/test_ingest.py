@@ -1,0 +1,67 @@
+"""`penstock ingest` with Spark: Parquet, CSV, JSON and Hive layouts become the same table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import penstock
+from penstock.cli.main import main
+from tests.fixtures.managed_tables import bag
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+ROWS = [{"id": i, "app": f"app{i % 3}"} for i in range(12)]
+
+
+def write(kind: str, root: Path) -> Path:
+    rows = pa.Table.from_pylist(ROWS)
+    if kind == "parquet":
+        pq.write_table(rows, root / "rows.parquet")
+        return root / "rows.parquet"
+    if kind == "csv":
+        pa.csv.write_csv(rows, root / "rows.csv")
+    elif kind == "json":
+        (root / "rows.json").write_text("\n".join(map(json.dumps, ROWS)))
+    else:
+        for app in ("app0", "app1", "app2"):
+            (root / f"app={app}").mkdir()
+            part = pa.Table.from_pylist([row for row in ROWS if row["app"] == app]).select(["id"])
+            pq.write_table(part, root / f"app={app}" / "part-0.parquet")
+    return root
+
+
+def ingest(warehouse: Path, source: Path, *more: str) -> Any:
+    words = ["ingest", str(source), "web.t", "--warehouse", str(warehouse), *more, "--json"]
+    done = CliRunner().invoke(main, words, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "json", "hive"])
+def test_every_kind_of_source(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    (tmp_path / "source").mkdir()
+    source = write(kind, tmp_path / "source")
+    more = ["--source-partition-by", "app string"] if kind == "hive" else []
+    done = ingest(tmp_path / "lake", source, "--partition-by", "app", "--coalesce", "app", *more)
+    assert (done["made"], done["rows"], done["files"]) == (True, 12, 1)
+    table = penstock.connect(tmp_path / "lake").table("web.t")
+    typed = [{"id": int(row["id"]), "app": row["app"]} for row in table.arrow(columns=["id", "app"]).to_pylist()]
+    assert bag(typed) == bag(ROWS)
+    assert sorted(table.partitions()["app"].to_pylist()) == ["app0", "app1", "app2"]
+    if kind == "hive":
+        again = ingest(tmp_path / "lake", source, "--mode", "overwrite", *more)
+        assert (again["made"], again["rows"], penstock.connect(tmp_path / "lake").table("web.t").count()) == (
+            False,
+            12,
+            12,
+        )
