@@ -138,7 +138,7 @@ def _typed(table: pa.Table, columns: Columns, names: Sequence[str]) -> pa.Table:
 
 def _as(column: pa.ChunkedArray, to: pa.DataType) -> pa.Array:
     array = column.combine_chunks()
-    stored = array.storage if isinstance(array.type, pa.ExtensionType) else array
+    stored = array.storage if isinstance(array.type, pa.BaseExtensionType) else array
     if to == pa.string() and pa.types.is_fixed_size_binary(stored.type):
         return uuid_text(stored.cast(pa.binary()))
     return as_type(array, to)

@@ -28,7 +28,7 @@ from penstock.tables import bridge
 from penstock.tables.iceberg.plan import only
 from penstock.tables.iceberg.read import Reader
 from penstock.tables.iceberg.table import IcebergTable
-from penstock.tables.managed.commit import Overtaken, commit, fresh, waits
+from penstock.tables.managed.commit import Overtaken, UnknownOutcomeError, commit, fresh
 from penstock.tables.managed.files import WriteJob, WrittenFile, discard, write_rows
 from penstock.tables.managed.layout import Layout, Tuple
 from penstock.tables.managed.live import LiveFile, live_files, logical_sizes
@@ -92,7 +92,7 @@ class ChosenFiles(IcebergTable):
 def compact(table: IcebergTable, reopen: Callable[[Any], IcebergTable], where: str | None) -> tuple[Any, Compaction]:
     """Compact a table; PyIceberg's table afterwards, and what was done."""
     table.plan(where, limit=0)  # an error in the predicate is said before anything is written
-    for _, _wait in zip(range(_ATTEMPTS), waits(), strict=False):
+    for _ in range(_ATTEMPTS):
         now = reopen(fresh(table.table))
         work = _Work(now, where)
         if not work.chosen and not work.manifests_need_order:
@@ -105,7 +105,9 @@ def compact(table: IcebergTable, reopen: Callable[[Any], IcebergTable], where: s
             return published, work.result(reopen(published), files)
         except Overtaken:
             discard(job.io, files)
-        except ConflictError:
+        except UnknownOutcomeError:
+            raise
+        except Exception:
             discard(job.io, files)
             raise
     said = f"{table.name} was changed by other writers during all of {_ATTEMPTS} attempts"

@@ -7,18 +7,21 @@ lie in the physical partition `app=[#small]`. That name is only part of a path: 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from typing import Any
 from urllib.parse import quote_plus
 
 import pyarrow as pa
 
-from penstock.errors import LakeError
+from penstock.errors import LakeError, PenstockWarning
 from penstock.tables.managed.coalesce import Coalesce, as_stored, from_properties
 
 SMALL = "[#small]"
+_LONGEST = 150
 Tuple = tuple[Any, ...]
 
 
@@ -84,7 +87,7 @@ class Layout:
             else:
                 source = self.schema.find_field(field.source_id).field_type
                 text = field.transform.to_human_string(source, next(values))
-            parts.append(f"{quote_plus(field.name)}={quote_plus(text)}")
+            parts.append(f"{quote_plus(field.name)}={_short(text)}")
         return "/".join(parts)
 
     @cached_property
@@ -113,12 +116,27 @@ class Layout:
         return field.source_id in self._rule_ids and str(field.transform) == "identity"
 
 
+def _short(text: str) -> str:
+    """A value as part of a path; file systems take no name of any length, and nobody reads values from paths."""
+    quoted = quote_plus(text)
+    return quoted if len(quoted) <= _LONGEST else f"{quote_plus(text[:16])}~{sha256(text.encode()).hexdigest()[:16]}"
+
+
 def layout_of(metadata: Any) -> Layout:
-    """The layout that a table is written by now; `coarse` has no id in the table yet when it was never needed."""
+    """The layout that a table is written by now; `coarse` has no id in the table yet when it was never needed.
+
+    A rule that does not fit the partitioning any more, because another engine changed that, is left out.
+    """
     schema = metadata.schema()
     kinds = {field.name: field.field_type for field in schema.fields if field.field_type.is_primitive}
     rule = from_properties(metadata.properties, kinds)
-    return Layout(schema, metadata.spec()) if rule is None else with_rule(metadata, rule)
+    if rule is None:
+        return Layout(schema, metadata.spec())
+    try:
+        return with_rule(metadata, rule)
+    except LakeError as error:
+        warnings.warn(f"no partitions share files: {error}", PenstockWarning, stacklevel=2)
+        return Layout(schema, metadata.spec())
 
 
 def with_rule(metadata: Any, rule: Coalesce) -> Layout:

@@ -84,7 +84,7 @@ class Manifests:
         if metadata.format_version > 2:
             said = f"the table has format version {metadata.format_version}, which can be read and not written yet"
             raise LakeError(said, hint="write it with another engine, or make a table of version 2")
-        self._metadata, self._io, self._folder, self._snapshot_id = metadata, io, folder, snapshot_id
+        self.metadata, self._io, self._folder, self._snapshot_id = metadata, io, folder, snapshot_id
         self.paths: list[str] = []
 
     def added(self, files: Iterable[WrittenFile]) -> list[ManifestFile]:
@@ -137,10 +137,10 @@ class Manifests:
     def _write(self, spec_id: int, entries: Sequence[ManifestEntry]) -> ManifestFile:
         path = f"{self._folder}/{uuid4()}-m{len(self.paths)}.avro"
         self.paths.append(path)
-        kind = _WriterV1 if self._metadata.format_version == 1 else _WriterV2
-        spec = self._metadata.specs()[spec_id]
-        schema = _schema_for(self._metadata, spec)
-        codec = self._metadata.properties.get("write.avro.compression-codec", "gzip")
+        kind = _WriterV1 if self.metadata.format_version == 1 else _WriterV2
+        spec = self.metadata.specs()[spec_id]
+        schema = _schema_for(self.metadata, spec)
+        codec = self.metadata.properties.get("write.avro.compression-codec", "gzip")
         writer: ManifestWriter = kind(spec, schema, self._io.new_output(path), self._snapshot_id, codec)
         with writer:
             for entry in entries:

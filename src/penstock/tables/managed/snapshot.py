@@ -67,6 +67,7 @@ class Draft:
         """Write the manifests and their list on top of the table's current snapshot; the snapshot for the catalog."""
         from pyiceberg.table.snapshots import Snapshot
 
+        self._manifests.metadata = metadata
         head = metadata.current_snapshot()
         manifests, gone = self._compose(head, metadata.properties)
         path = self._write_list(manifests, metadata, None if head is None else head.snapshot_id)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 
 from penstock.errors import ConflictError, LakeError
+from penstock.predicate.bind import bind_text
 from penstock.prune.plan import FileTask
 from penstock.tables import bridge
 from penstock.tables.iceberg.read import Reader
@@ -131,7 +133,7 @@ def _take_away(
     files: Sequence[WrittenFile],
     properties: dict[str, str],
 ) -> Any:
-    for _, _wait in zip(range(_PLANS), waits(), strict=False):
+    for _ in range(_PLANS):
         now = reopen(fresh(table.table))
         found = removal.find(now)
         removed, rewritten = _rewritten(now, job, removal, found)
@@ -181,7 +183,7 @@ def _rewritten(
 
 
 def _predicate(table: IcebergTable, where: str) -> ByPredicate:
-    table.plan(where, limit=0)  # an error in it is said before anything is written
+    bind_text(where, table.schema, table.context)  # an error in it is said before anything is written
     return ByPredicate(where, table.schema, table.context)
 
 
@@ -214,15 +216,13 @@ def _bytes_per_row(metadata: Any) -> float | None:
     return size / rows if rows > 1_000 and size else None
 
 
-class _removed_on_failure:
+@contextmanager
+def _removed_on_failure(job: WriteJob, files: Iterable[WrittenFile]) -> Iterator[None]:
     """Files that were written for a commit are removed when it is certain that it did not take place."""
-
-    def __init__(self, job: WriteJob, files: Iterable[WrittenFile]) -> None:
-        self._job, self._files = job, files
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if isinstance(error, Exception) and not isinstance(error, UnknownOutcomeError):
-            discard(self._job.io, self._files)
+    try:
+        yield
+    except UnknownOutcomeError:
+        raise
+    except Exception:
+        discard(job.io, files)
+        raise
