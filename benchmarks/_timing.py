@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TypeVar
+
+Answer = TypeVar("Answer")
 
 
-def best(run: Callable[[], int], expected: int, repeats: int) -> float:
+def best(run: Callable[[], Answer], expected: Answer, repeats: int) -> float:
     """Seconds of the best of some runs, each with its answer checked."""
     times = []
     for _ in range(repeats):

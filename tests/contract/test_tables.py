@@ -1,5 +1,6 @@
 """Every layout passes the one contract."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.contract.contract import Make, TableContract
 from tests.contract.corpus import KINDS
 from tests.fixtures.hive_writer import write_hive
 from tests.fixtures.iceberg_tables import write_iceberg
+from tests.fixtures.managed_tables import managed_table
 from tests.s3.server import S3Server
 
 
@@ -77,3 +79,38 @@ class TestIceberg(TableContract):
 class TestIcebergOfVersionOne(TestIceberg):
     version = 1
     random_predicates = 12
+
+
+class TestManaged(TestIceberg):
+    """A table that Penstock writes, each partition in files of its own."""
+
+    random_predicates = 12
+    shares = False
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def make(cls, tmp_path_factory: pytest.TempPathFactory) -> Make:
+        def write(rows: pa.Table, partition_by: list[str]) -> Any:
+            root = tmp_path_factory.mktemp("managed")
+            rule, properties = (partition_by, {"write.target-file-size-bytes": "1"}) if cls.shares else (None, {})
+            table = managed_table(root, rows.schema, partition_by, coalesce=rule, properties=properties)
+            table.append(rows)
+            return table
+
+        return write
+
+
+class TestManagedAndCoalesced(TestManaged):
+    """Files of the coarse spec, of which nothing but the recorded tuples tells the partition.
+
+    Files are to be so small that none has more than one logical partition: the counts of files are those of any layout.
+    """
+
+    shares = True
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_a_file_tells_the_value_of_its_partition(self, table_of: Callable[[str], Any], kind: str) -> None:
+        files = list(table_of(kind).plan().files)
+        assert all(file.partition == {} and file.logical.complete and file.logical.columns == ("k",) for file in files)
+        found = [value for file in files for (value,) in file.logical.tuples]
+        assert sorted(map(str, found)) == sorted(map(str, KINDS[kind].values))

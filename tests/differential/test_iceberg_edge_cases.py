@@ -3,53 +3,25 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import math
-import shutil
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pyiceberg.catalog
 import pytest
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.schema import Schema
-from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 from pyiceberg.types import DateType, DecimalType, DoubleType, IntegerType, LongType, NestedField, StringType
-from pyiceberg.utils.config import Config
 
 import penstock
-from penstock.errors import LakeError, PenstockError, StorageError
 from penstock.predicate.bind import Context, bind_text
 from penstock.predicate.evaluate import filter_table
-from tests.fixtures.iceberg_tables import append_by_hand, catalog_at, create, repartition, write_iceberg
+from tests.differential.iceberg_checks import check, ids, opened
+from tests.fixtures.iceberg_tables import append_by_hand, create, repartition, write_iceberg
 
 UTC = dt.UTC
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PENSTOCK_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-
-
-def opened(root: Path, **options: Any) -> Any:
-    return penstock.connect(root, **options).table("web.t")
-
-
-def ids(table: pa.Table) -> list[int]:
-    return sorted(table["id"].to_pylist())
-
-
-def check(table: Any, where: str, expected: list[int], files: int | None = None) -> None:
-    """Rows and, where it is told, exactly so many files; the negation and the null test have all other rows."""
-    assert ids(table.arrow(where)) == expected, where
-    rest = [ids(table.arrow(text)) for text in (f"NOT ({where})", f"({where}) IS NULL")]
-    assert sorted([*expected, *rest[0], *rest[1]]) == ids(table.arrow()), where
-    if files is not None:
-        assert len(table.plan(where).files) == files, where
 
 
 class TestSpecs:
@@ -309,240 +281,3 @@ class TestSchemas:
         day = dt.date(2026, 5, 17)
         assert found.arrow("id = 1").to_pylist() == [{"id": 1, "app": "a", "d": day}]
         assert isinstance(table.schema().find_field("d").field_type, DateType)
-
-
-class TestVersions:
-    @pytest.fixture
-    def table(self, tmp_path: Path) -> Table:
-        table = write_iceberg(tmp_path, pa.table({"id": [1, 2], "app": ["a", "b"]}), [])
-        table.manage_snapshots().create_tag(table.current_snapshot().snapshot_id, "first").commit()
-        repartition(table, ["app"])
-        with table.update_schema() as update:
-            update.rename_column("app", "name")
-        append_by_hand(table, pa.table({"id": [3, 4], "name": ["a", "c"]}))
-        table.manage_snapshots().create_branch(table.current_snapshot().snapshot_id, "later").commit()
-        with table.update_schema() as update:
-            update.add_column("extra", StringType())
-        append_by_hand(table, pa.table({"id": [5], "name": ["a"], "extra": ["e"]}))
-        return table
-
-    def test_ids_times_tags_and_branches_name_versions(self, table: Table, tmp_path: Path) -> None:
-        found = opened(tmp_path)
-        first, second, third = (s.snapshot_id for s in table.metadata.snapshots)
-        assert [ids(found.at(i).arrow()) for i in (first, second, third)] == [[1, 2], [1, 2, 3, 4], [1, 2, 3, 4, 5]]
-        assert ids(found.arrow("app = 'a'", snapshot="first")) == [1], "with the schema of that time"
-        assert ids(found.arrow("name = 'a'", snapshot="later")) == [1, 3], "a branch has the table's own schema"
-        assert found.at("later").schema.names == ["id", "name", "extra"]
-        assert found.at(second).schema.names == ["id", "name"]
-        assert found.count("name = 'a'", snapshot=second) == 2
-        moments = [s.timestamp_ms for s in table.metadata.snapshots]
-        for moment, expected in zip(moments, [2, 4, 5], strict=True):
-            at = dt.datetime.fromtimestamp(moment / 1000, UTC)
-            last = max(i for i, m in enumerate(moments) if m <= moment)
-            assert found.count(snapshot=at) == [2, 4, 5][last] >= expected
-        assert found.count(snapshot="2999-01-01") == 5
-        assert len(found.plan("app = 'a'", snapshot=first).files) == 1
-
-    @pytest.mark.parametrize("asked", [17, "nosuch", "1999-01-01", dt.datetime(1999, 1, 1), True, 1.5])
-    def test_what_is_not_there_is_one_clear_error(self, table: Table, tmp_path: Path, asked: Any) -> None:
-        with pytest.raises(LakeError) as caught:
-            opened(tmp_path).at(asked).plan()
-        assert "\n" not in str(caught.value)
-        assert len(str(caught.value)) > 20
-
-    def test_a_table_stays_what_it_was_until_it_is_refreshed(self, table: Table, tmp_path: Path) -> None:
-        before = opened(tmp_path)
-        append_by_hand(table, pa.table({"id": [6], "name": ["z"], "extra": ["e"]}))
-        assert before.count() == 5
-        assert before.refresh().count() == 6
-
-    def test_a_table_without_snapshots_has_no_rows(self, tmp_path: Path) -> None:
-        create(tmp_path, pa.schema({"id": pa.int64(), "app": pa.string()}), ["app"])
-        found = opened(tmp_path)
-        assert (len(found.plan("app = 'a'").files), found.arrow().num_rows, found.count()) == (0, 0, 0)
-        assert found.partitions().num_rows == 0
-
-    def test_a_metadata_file_opens_without_a_catalog(self, table: Table, tmp_path: Path) -> None:
-        for place in (table.metadata_location, table.metadata_location.removeprefix("file://")):
-            assert ids(penstock.iceberg(place).arrow("name = 'a'")) == [1, 3, 5]
-
-
-class TestLimits:
-    @pytest.fixture
-    def found(self, tmp_path: Path) -> Any:
-        table = create(tmp_path, pa.schema({"id": pa.int64(), "app": pa.string()}), ["app"])
-        for i in range(6):
-            append_by_hand(
-                table, pa.table({"id": [10 * i + j for j in range(10)], "app": ["a" if i % 2 else "b"] * 10})
-            )
-        return opened(tmp_path)
-
-    @pytest.mark.parametrize(("where", "limit", "files"), [
-        (None, 1, 1), (None, 10, 1), (None, 11, 2), (None, 60, 6), (None, 61, 6), (None, 0, 0),
-        ("app = 'a'", 5, 1), ("app = 'a'", 11, 2), ("app = 'a'", 1000, 3), ("id >= 0", 15, 2), ("id % 2 = 0", 1, 6),
-    ])  # fmt: skip
-    def test_a_limit_needs_only_as_many_files_as_have_enough_rows(
-        self, found: Any, where: str | None, limit: int, files: int
-    ) -> None:
-        plan = found.plan(where, limit=limit)
-        assert len(plan.files) == files
-        level = plan.report.files
-        assert level.total == 6 == level.kept + sum(level.skipped.values())
-        assert found.arrow(where, limit=limit).num_rows == min(limit, found.count(where))
-
-    def test_counts_come_from_metadata_where_files_match_whole(
-        self, found: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        from penstock.tables.iceberg.read import Reader
-
-        read: list[str] = []
-        original = Reader.file
-        monkeypatch.setattr(
-            Reader, "file", lambda self, task, names: (read.append(task.path), original(self, task, names))[1]
-        )
-        assert (found.count(), found.count("app = 'a'"), found.count("app = 'nosuch'")) == (60, 30, 0)
-        assert not read
-        assert found.count("id < 15") == 15
-        assert len(read) == 1, "one file matches in part"
-
-    def test_extremes_read_only_the_files_that_can_have_them(self, found: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        from penstock.tables.iceberg.read import Reader
-
-        read: list[str] = []
-        original = Reader.file
-        monkeypatch.setattr(
-            Reader, "file", lambda self, task, names: (read.append(task.path), original(self, task, names))[1]
-        )
-        assert (found.minimum("id"), found.maximum("id")) == (0, 59)
-        assert len(read) == 2
-        assert (found.minimum("id", "app = 'a'"), found.maximum("id", "app = 'b'")) == (10, 49)
-        assert len(read) == 4
-        assert found.maximum("id", "id % 7 = 0 AND id < 50") == 49
-        assert (found.maximum("id", "app = 'nosuch'"), found.maximum("app")) == (None, "b")
-        with pytest.raises(PenstockError):
-            found.maximum("nosuch")
-
-    def test_nan_is_the_largest_and_nulls_are_none(self, tmp_path: Path) -> None:
-        table = create(tmp_path, pa.schema({"id": pa.int64(), "x": pa.float64()}))
-        for i, values in enumerate([[1.0, 9.0], [float("nan"), -5.0], [None, None], [3.0, None]]):
-            append_by_hand(table, pa.table({"id": [i, i], "x": pa.array(values, pa.float64(), from_pandas=False)}))
-        found = opened(tmp_path)
-        assert math.isnan(found.maximum("x"))
-        assert (found.minimum("x"), found.maximum("x", "id <> 1"), found.minimum("x", "id = 2")) == (-5.0, 9.0, None)
-
-
-class TestBadInput:
-    def test_no_such_table_and_namespace_name_what_there_is(self, tmp_path: Path) -> None:
-        write_iceberg(tmp_path, pa.table({"id": [1]}), [])
-        for name in ("web.nosuch", "nosuch.t", "nosuch.deep.t"):
-            with pytest.raises(LakeError, match=r"no table .* there are: web\.t"):
-                penstock.connect(tmp_path).table(name)
-        with pytest.raises(LakeError, match="is no name of a table"):
-            penstock.connect(tmp_path).table("t")
-
-    def test_a_lake_that_is_only_looked_at_is_not_made(self, tmp_path: Path) -> None:
-        lake = penstock.connect(tmp_path / "nowhere")
-        assert lake.tables() == []
-        with pytest.raises(LakeError, match="no table"):
-            lake.table("web.t")
-        assert not (tmp_path / "nowhere").exists()
-
-    def test_a_catalog_that_cannot_be_reached_is_one_line_without_its_secret(self) -> None:
-        properties = {"type": "rest", "uri": "http://127.0.0.1:9", "token": "very-secret-token"}
-        with pytest.raises(LakeError) as caught:
-            penstock.connect(catalog=properties).table("web.t")
-        assert "cannot be opened" in str(caught.value)
-        assert "very-secret-token" not in str(caught.value)
-        assert "\n" not in str(caught.value)
-
-    @pytest.mark.parametrize("damage", ["missing", "cut", "empty", "text"])
-    @pytest.mark.parametrize("what", ["manifest list", "manifest", "data file"])
-    def test_a_damaged_file_is_one_clear_error_and_never_fewer_rows(
-        self, tmp_path: Path, what: str, damage: str
-    ) -> None:
-        table = write_iceberg(tmp_path, pa.table({"id": [1, 2], "app": ["a", "b"]}), ["app"])
-        snapshot = table.current_snapshot()
-        place = {
-            "manifest list": snapshot.manifest_list,
-            "manifest": snapshot.manifests(table.io)[0].manifest_path,
-            "data file": next(iter(table.scan().plan_files())).file.file_path,
-        }[what]
-        path = Path(place.removeprefix("file://"))
-        content = path.read_bytes()
-        path.unlink()
-        if damage != "missing":
-            path.write_bytes({"cut": content[: len(content) // 2], "empty": b"", "text": b"hello"}[damage])
-        for ask in (lambda t: t.arrow(), lambda t: t.arrow("app >= 'a'")):
-            with pytest.raises(PenstockError) as caught:
-                ask(opened(tmp_path))
-            assert path.name in str(caught.value)
-            assert "\n" not in str(caught.value)
-            assert isinstance(caught.value, LakeError | StorageError)
-
-    def test_metadata_that_is_missing_damaged_or_too_new(self, tmp_path: Path) -> None:
-        table = write_iceberg(tmp_path, pa.table({"id": [1]}), [])
-        path = Path(table.metadata_location.removeprefix("file://"))
-        with pytest.raises(LakeError, match="does not exist"):
-            penstock.iceberg(tmp_path / "nosuch.metadata.json")
-        for name, text in {
-            "cut": path.read_text()[:100],
-            "new": json.dumps({**json.loads(path.read_text()), "format-version": 9}),
-        }.items():
-            other = path.with_name(f"{name}.metadata.json")
-            other.write_text(text)
-            with pytest.raises(LakeError) as caught:
-                penstock.iceberg(other)
-            assert other.name in str(caught.value)
-
-    def test_a_column_that_is_not_there(self, tmp_path: Path) -> None:
-        write_iceberg(tmp_path, pa.table({"id": [1]}), [])
-        for ask in (lambda t: t.plan("nosuch = 1"), lambda t: t.arrow(columns=["nosuch"]), lambda t: t.plan(limit=-1)):
-            with pytest.raises(PenstockError):
-                ask(opened(tmp_path))
-
-    def test_a_table_in_avro_is_refused_not_left_out(self, tmp_path: Path) -> None:
-        table = create(tmp_path, pa.schema({"id": pa.int64()}))
-        file = DataFile.from_args(
-            content=DataFileContent.DATA,
-            file_path=f"{table.location()}/data/a.avro",
-            file_format=FileFormat.AVRO,
-            partition=Record(),
-            record_count=2,
-            file_size_in_bytes=10,
-            spec_id=0,
-        )
-        with table.transaction() as transaction, transaction.update_snapshot().fast_append() as update:
-            update.append_data_file(file)
-        with pytest.raises(LakeError, match=r"a\.avro is a file in AVRO"):
-            opened(tmp_path).plan()
-
-
-class TestNames:
-    def test_a_catalog_by_object_by_properties_and_by_name(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        write_iceberg(tmp_path, pa.table({"id": [1]}), [])
-        properties = {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": f"file://{tmp_path}"}
-        for name, value in properties.items():
-            monkeypatch.setenv(f"PYICEBERG_CATALOG__PENSTOCK__{name.upper()}", value)
-        monkeypatch.setattr(pyiceberg.catalog, "_ENV_CONFIG", Config())  # which is read once, when it is imported
-        for source in (catalog_at(tmp_path), properties, "penstock"):
-            lake = penstock.connect(catalog=source)
-            assert lake.tables() == ["web.t"]
-            assert lake.table("web.t").count() == 1
-            with pytest.raises(LakeError, match="need a warehouse"):
-                lake.register("web.u", None)
-
-    def test_iceberg_and_declared_tables_live_side_by_side(self, tmp_path: Path) -> None:
-        write_iceberg(tmp_path, pa.table({"id": [1]}), [])
-        folder = tmp_path / "hive" / "k=1"
-        folder.mkdir(parents=True)
-        pq.write_table(pa.table({"id": [7]}), folder / "a.parquet")
-        lake = penstock.connect(tmp_path)
-        layout = penstock.hive(tmp_path / "hive", "k int")
-        lake.register("web.h", layout)
-        assert lake.tables() == ["web.h", "web.t"]
-        assert (ids(lake.table("web.h").arrow()), ids(lake.table("web.t").arrow())) == ([7], [1])
-        with pytest.raises(LakeError, match=r"web\.t is an Iceberg table"):
-            lake.register("web.t", layout)
-        shutil.rmtree(tmp_path / "hive")

@@ -5,6 +5,7 @@ Judged by the evaluator on the rows themselves, and by PyIceberg: its plan never
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -43,7 +44,7 @@ CHOICES = [
     "truncate[50](p)",
 ]
 TABLES = 8
-PREDICATES = 25
+PREDICATES = 100 if os.environ.get("HYPOTHESIS_PROFILE") == "slow" else 15
 
 
 def some_rows(rng: Random, count: int) -> pa.Table:

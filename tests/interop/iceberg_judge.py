@@ -41,6 +41,7 @@ class IcebergJudge(SparkProcess):
             "spark.sql.catalog.lake.cache-enabled": "false",
             "spark.sql.session.timeZone": "UTC",
             "spark.default.parallelism": "2",
+            "spark.sql.shuffle.partitions": "1",
             "spark.sql.adaptive.enabled": "false",
             "spark.sql.codegen.wholeStage": "false",  # compiling takes longer than so few rows
             "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -71,7 +72,8 @@ def scan(spark: Any, table: str, wheres: Sequence[str]) -> tuple[pa.Table, list[
 
     `table` is a name, or a name with `VERSION AS OF …` behind it.
     """
-    arms = [f"SELECT *, {i} AS `{QUESTION}` FROM {table} WHERE {where}" for i, where in enumerate(wheres)]
+    spark.sql(f"SELECT * FROM {table}").createOrReplaceTempView("scanned")  # else each arm loads the metadata again
+    arms = [f"SELECT *, {i} AS `{QUESTION}` FROM scanned WHERE {where}" for i, where in enumerate(wheres)]
     df = spark.sql(" UNION ALL ".join(arms))
     files = [set[str]() for _ in wheres]
     for arm in _arms(df._jdf.queryExecution().sparkPlan()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import warnings
+from functools import reduce
 from typing import Any
 
 import penstock
@@ -26,8 +27,29 @@ def query(spark: Any, table: tuple[Any, ...], where: str = "TRUE", select: str =
     return ordered(ours(spark, *table).where(where).selectExpr(*select.split("; ")))
 
 
+def queries(spark: Any, table: tuple[Any, ...], wheres: list[str]) -> list[Rows]:
+    """The rows of several filters, each planned for itself, and all read by one job."""
+    return _in_one(ours(spark, *table), wheres)
+
+
 def plain(spark: Any, table: tuple[Any, ...], where: str = "TRUE", select: str = "*") -> Rows:
-    """The same by Spark alone, which finds the files itself; the options are those that anyone would write."""
+    """The same by Spark alone, which finds the files itself."""
+    return ordered(_by_spark_alone(spark, table).where(where).selectExpr(*select.split("; ")))
+
+
+def plain_queries(spark: Any, table: tuple[Any, ...], wheres: list[str]) -> list[Rows]:
+    """The same as `queries` by Spark alone."""
+    return _in_one(_by_spark_alone(spark, table), wheres)
+
+
+def _in_one(df: Any, wheres: list[str]) -> list[Rows]:
+    arms = [df.where(where).selectExpr("*", f"{i} AS question") for i, where in enumerate(wheres)]
+    rows = ordered(reduce(lambda one, other: one.unionAll(other), arms))
+    return [[row[:-1] for row in rows if row[-1] == i] for i in range(len(wheres))]
+
+
+def _by_spark_alone(spark: Any, table: tuple[Any, ...]) -> Any:
+    """The options are those that anyone would write."""
     url, columns, schema, storage = table
     options = {
         "fs.s3a.endpoint": storage["s3.endpoint"],
@@ -37,7 +59,7 @@ def plain(spark: Any, table: tuple[Any, ...], where: str = "TRUE", select: str =
         "fs.s3a.path.style.access": "true",
     }
     read = spark.read.options(**options).schema(f"{schema}, {columns}")
-    return ordered(read.parquet(url.replace("s3://", "s3a://")).where(where).selectExpr(*select.split("; ")))
+    return read.parquet(url.replace("s3://", "s3a://"))
 
 
 def join(spark: Any, table: tuple[Any, ...], keys: list[str]) -> Rows:

@@ -60,6 +60,8 @@ def _start(master: str, connect: bool, config: dict[str, str]) -> None:
         del os.environ[name]
     builder = SparkSession.builder.remote(master) if connect else SparkSession.builder.master(master)
     builder = builder.config("spark.ui.enabled", "false")
+    if not connect:
+        builder = builder.config("spark.executor.extraJavaOptions", os.environ.get("SPARK_SUBMIT_OPTS", ""))
     for name, value in {"spark.sql.shuffle.partitions": "2", **config}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()

@@ -86,21 +86,17 @@ QUERIES = [
 
 
 def test_same_rows_as_plain_spark_whichever_way_the_url_is_written(spark: SparkProcess, table: Table) -> None:
-    for where in QUERIES:
-        expected = spark.ask(ask.plain, table, where)
-        for scheme in ("s3", "s3a"):
-            assert spark.ask(ask.query, table.written_as(scheme), where) == expected, f"{scheme}: {where}"
-    assert sorted(n for n, *_ in spark.ask(ask.query, table)) == list(range(14))
+    expected = spark.ask(ask.plain_queries, table, QUERIES)
+    assert sorted(n for n, *_ in expected[0]) == list(range(14))
+    for scheme in ("s3", "s3a"):
+        found = spark.ask(ask.queries, table.written_as(scheme), QUERIES)
+        assert dict(zip(QUERIES, found, strict=True)) == dict(zip(QUERIES, expected, strict=True)), scheme
 
 
-@pytest.mark.parametrize("app", APPS)
-def test_every_partition_value_is_found_alone(spark: SparkProcess, table: Table, app: str | None) -> None:
-    literal = "NULL" if app is None else "'" + app.replace("'", "\\'") + "'"
-    first = APPS.index(app)
-    assert sorted(spark.ask(ask.query, table, f"app <=> {literal}", "n; app; day")) == [
-        (first, app, 0),
-        (first + 7, app, 1),
-    ]
+def test_every_partition_value_is_found_alone(spark: SparkProcess, table: Table) -> None:
+    literals = ["NULL" if app is None else "'" + app.replace("'", "\\'") + "'" for app in APPS]
+    found = spark.ask(ask.queries, table, [f"app <=> {literal}" for literal in literals])
+    assert [sorted(rows) for rows in found] == [[(i, app, 0), (i + 7, app, 1)] for i, app in enumerate(APPS)]
 
 
 def test_point_query_lists_matching_directories_and_gets_the_one_file(
@@ -150,7 +146,9 @@ def test_file_path_is_the_url_as_it_was_written_and_prunes_by_it(
         named = table.written_as(scheme)
         (row,) = spark.ask(ask.query, named, "app = 'shop' AND day = 0", "_metadata.file_path")
         assert row == (f"{named.url}/app=shop/day=0/part-0.parquet",)
-        for path, *_ in spark.ask(ask.query, named, select="_metadata.file_path"):
+        paths = [path for path, *_ in spark.ask(ask.query, named, "day = 0", "_metadata.file_path")]
+        assert len(paths) == len(APPS)
+        for path in paths if scheme == "s3" else paths[:2]:
             with s3.requests() as seen:
                 where = "_metadata.file_path = '" + path.replace("'", "\\'") + "'"
                 assert len(spark.ask(ask.query, named, where)) == 1, path

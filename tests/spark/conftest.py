@@ -34,3 +34,9 @@ def spark() -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+
+
+@pytest.fixture
+def utc(spark: SparkSession) -> None:
+    """The session's zone, whatever a test before has left."""
+    spark.conf.set("spark.sql.session.timeZone", "UTC")

@@ -7,16 +7,19 @@ prunes with code that is not ours.
 from __future__ import annotations
 
 import itertools
+import re
 import string
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
 
 import penstock
 from penstock.predicate.types import type_name
@@ -33,6 +36,7 @@ DATA = {
     "arr": pa.list_(pa.int32()),
 }
 ROWS = 3  # in each file
+QUESTION = "question_number"
 _AS_IT_IS = frozenset(string.ascii_letters + string.digits + " ,+()!@$&;-_.<>|~`")
 
 
@@ -124,7 +128,11 @@ class Read:
 
 def read_by(query: DataFrame) -> Read:
     """The metrics of a query that has been collected, from its own physical plan."""
-    nodes = list(_nodes(query._jdf.queryExecution().executedPlan()))
+    return _read(query._jdf.queryExecution().executedPlan())
+
+
+def _read(plan: Any) -> Read:
+    nodes = list(_nodes(plan))
     scans = [node for name, node in nodes if name == "FileSourceScanExec"]
     metrics = [scan.metrics() for scan in scans]
     return Read(
@@ -176,6 +184,50 @@ def compare(spark: SparkSession, layout: Layout, query: Callable[[DataFrame], Da
         missing, extra = set(expected) - set(found), set(found) - set(expected)
         raise AssertionError(f"{len(missing)} rows missing, {len(extra)} too many: {sorted(missing ^ extra)[:4]}")
     return Compared(read_by(ours), len(found), len(calls))
+
+
+def compare_all(spark: SparkSession, layout: Layout, wheres: Sequence[str]) -> dict[str, Compared]:
+    """Several filters on both tables: each is planned for itself, and one job for each table reads what they all need.
+
+    A job takes Spark longer than so few rows do. The calls are those of all filters, shared out by their scans.
+    """
+    ours = _union(layout.ours(spark), wheres)
+    with counted_calls() as calls:
+        found = _answers(ours, len(wheres))
+    expected = _answers(_union(layout.plain(spark), wheres), len(wheres))
+    reads = _reads_of_arms(ours, len(wheres))
+    assert len(calls) == sum(read.scans for read in reads), (len(calls), reads)
+    wrong = {}
+    for where, mine, theirs in zip(wheres, found, expected, strict=True):
+        if mine != theirs:
+            missing, extra = set(theirs) - set(mine), set(mine) - set(theirs)
+            wrong[where] = f"{len(missing)} rows missing, {len(extra)} too many: {sorted(missing ^ extra)[:4]}"
+    assert not wrong, wrong
+    return {
+        where: Compared(read, len(rows), read.scans) for where, read, rows in zip(wheres, reads, found, strict=True)
+    }
+
+
+def _union(df: DataFrame, wheres: Sequence[str]) -> DataFrame:
+    arms = (df.where(where).withColumn(QUESTION, F.lit(i)) for i, where in enumerate(wheres))
+    return reduce(DataFrame.unionAll, arms)
+
+
+def _answers(query: DataFrame, count: int) -> list[list[str]]:
+    found: list[list[str]] = [[] for _ in range(count)]
+    for row in query.collect():
+        found[row[QUESTION]].append(str(shown(row)[:-1]))
+    return [sorted(rows) for rows in found]
+
+
+def _reads_of_arms(query: DataFrame, count: int) -> list[Read]:
+    """What each arm of a union read; one whose filter is never true is not there any more."""
+    plan = query._jdf.queryExecution().executedPlan()
+    unions = [node for name, node in _nodes(plan) if name == "UnionExec"]
+    arms = _sequence(unions[0].children()) if unions else [plan]
+    numbers = [re.search(rf"(\d+) AS {QUESTION}#", arm.toString()) for arm in arms]
+    found = {int(number[1]): _read(arm) for number, arm in zip(numbers, arms, strict=True) if number}
+    return [found.get(i, Read((), (), 0, 0, 0, 0)) for i in range(count)]
 
 
 class counted_calls:

@@ -4,14 +4,18 @@ Spark raises for a whole query when one row is bad. Wrapped in Catalyst's own `T
 made of) an expression gives null for such a row, and a second column, `expr IS NULL`, tells that null from a
 real one: it is null itself only where the expression raised. Values travel as Arrow in both directions, so
 dates and timestamps keep their physical numbers and Python's `datetime` with its limits is never involved.
+
+A query costs Spark much more than one more expression in it, so `ask_all` puts many questions into one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -41,18 +45,52 @@ def physical(values: pa.Array) -> list[Any]:
     return [_float_key(x) if isinstance(x, float) else x for x in values.to_pylist()]
 
 
+class Question(NamedTuple):
+    """An expression over columns of its own, whose names are single letters."""
+
+    columns: Mapping[str, pa.Array]
+    expression: str
+
+
+# A text between quotes, or a single letter that is no part of a word.
+_LETTER = re.compile(r"'[^']*'|(?<![\w'])([a-z])(?![\w'(])")
+
+
 def ask(
-    spark: SparkSession, columns: dict[str, pa.Array], expressions: Sequence[str], zone: str = "UTC"
+    spark: SparkSession, columns: Mapping[str, pa.Array], expressions: Sequence[str], zone: str = "UTC"
 ) -> list[Answers]:
     """Spark's answers to several expressions over the same columns."""
+    return ask_all(spark, [Question(columns, expression) for expression in expressions], zone)
+
+
+def ask_all(spark: SparkSession, questions: Sequence[Question], zone: str = "UTC", size: int = 50) -> list[Answers]:
+    """Spark's answers to expressions over different columns, `size` of them in one query."""
     spark.conf.set("spark.sql.session.timeZone", zone)
-    schema = ", ".join(f"{name} {type_name(values.type)}" for name, values in columns.items())
-    rows = spark.createDataFrame(pa.table(columns), schema)
-    found = rows.select(*(column for e in expressions for column in _attempts(spark, e))).toArrow()
-    return [
-        Answers(found.column(2 * i).combine_chunks(), [not x.is_valid for x in found.column(2 * i + 1)])
-        for i in range(len(expressions))
-    ]
+    starts = range(0, len(questions), size)
+    return [answer for start in starts for answer in _ask(spark, questions[start : start + size])]
+
+
+def _ask(spark: SparkSession, questions: Sequence[Question]) -> list[Answers]:
+    """One query; columns that are shorter than others are filled up with nulls, and their answers cut off again."""
+    sets = {id(question.columns): question.columns for question in questions}
+    names = {key: {name: f"{name}{i}" for name in columns} for i, (key, columns) in enumerate(sets.items())}
+    given = {names[key][name]: values for key, columns in sets.items() for name, values in columns.items()}
+    count = max(map(len, given.values()))
+    filled = {name: pa.concat_arrays([v, pa.nulls(count - len(v), v.type)]) for name, v in given.items()}
+    schema = ", ".join(f"{name} {type_name(values.type)}" for name, values in filled.items())
+    rows = spark.createDataFrame(pa.table(filled), schema)
+    texts = [_renamed(question.expression, names[id(question.columns)]) for question in questions]
+    found = rows.select(*(column for text in texts for column in _attempts(spark, text))).toArrow()
+    answers = []
+    for i, question in enumerate(questions):
+        length = len(next(iter(question.columns.values())))
+        values, is_null = (found.column(2 * i + j).combine_chunks()[:length] for j in range(2))
+        answers.append(Answers(values, [not x.is_valid for x in is_null]))
+    return answers
+
+
+def _renamed(expression: str, names: Mapping[str, str]) -> str:
+    return _LETTER.sub(lambda found: names[found[1]] if found[1] else found[0], expression)
 
 
 def disagreements(ours: Vector, spark: Answers) -> list[tuple[int, Any, Any]]:
@@ -74,13 +112,25 @@ def given_up(ours: Vector, spark: Answers) -> list[int]:
 
 
 def _attempts(spark: SparkSession, expression: str) -> list[Column]:
+    return [tried(spark, text) for text in (expression, f"({expression}) IS NULL")]
+
+
+def tried(spark: SparkSession, text: str) -> Column:
+    """An expression that is null where it would raise."""
+    parse, wrap, as_column = _of_the_jvm(spark)
+    return Column(as_column(wrap(parse(text))))
+
+
+@cache
+def _of_the_jvm(spark: SparkSession) -> tuple[Any, Any, Any]:
+    """What makes columns of texts; looking for it takes longer than parsing does."""
     jvm: Any = spark._jvm
     session: Any = spark._jsparkSession
-    wrap = jvm.org.apache.spark.sql.catalyst.expressions.TryEval
-    parser = session.sessionState().sqlParser()
-    texts = (expression, f"({expression}) IS NULL")
-    as_column = jvm.org.apache.spark.sql.classic.ExpressionUtils.column
-    return [Column(as_column(wrap(parser.parseExpression(text)))) for text in texts]
+    return (
+        session.sessionState().sqlParser().parseExpression,
+        jvm.org.apache.spark.sql.catalyst.expressions.TryEval,
+        jvm.org.apache.spark.sql.classic.ExpressionUtils.column,
+    )
 
 
 def _float_key(value: float) -> Any:

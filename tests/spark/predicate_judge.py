@@ -25,7 +25,7 @@ from penstock.predicate.evaluate import evaluate, read_terms, unevaluable
 from penstock.predicate.simplify import simplify
 from penstock.predicate.tree import Expr
 from penstock.predicate.vector import Vector
-from tests.spark.judge import Answers, disagreements, given_up
+from tests.spark.judge import Answers, disagreements, given_up, tried
 from tests.spark.predicate_rows import DDL, SCHEMA
 
 # What Spark says of a text: an answer for each row, or why there is none for any.
@@ -66,8 +66,11 @@ class Report:
 
 @cache
 def session_in(spark: SparkSession, zone: str) -> SparkSession:
-    """A session of its own for each zone."""
+    """A session of its own for each zone; all but UTC are interpreted, so that both ways in which Spark runs judge."""
     session = spark.newSession()
+    if zone != "UTC":
+        session.conf.set("spark.sql.codegen.wholeStage", "false")
+        session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     session.conf.set("spark.sql.session.timeZone", zone)
     # Else the operand of BETWEEN is computed ahead of everything else, outside of what catches errors here.
     session.conf.set("spark.sql.alwaysInlineCommonExpr", "true")
@@ -175,7 +178,8 @@ def check_all(spark: SparkSession, rows: pa.Table, texts: Sequence[str], zone: s
     frame = session.createDataFrame(rows, DDL)
     readings = [read(text, zone) for text in texts]
     said = ask_spark(frame, texts)
-    said |= ask_spark(frame, [p for r in readings if isinstance(said[r.text], Answers) for p in r.printed])
+    printed = [p for r in readings if isinstance(said[r.text], Answers) for p in r.printed]
+    said |= ask_spark(frame, [text for text in printed if text not in said])
     for reading in readings:
         report.counts["predicates"] += 1
         for problem in reading.problems:
@@ -279,8 +283,4 @@ def _row(rows: pa.Table, row: int, tree: Expr) -> str:
 
 def _attempt(frame: DataFrame, text: str) -> Column:
     """The value as a word, which is null only where the expression raised."""
-    session: Any = frame.sparkSession._jsparkSession
-    jvm: Any = frame.sparkSession._jvm
-    parsed = session.sessionState().sqlParser().parseExpression(f"coalesce(CAST(({text}) AS string), 'null')")
-    tried = jvm.org.apache.spark.sql.catalyst.expressions.TryEval(parsed)
-    return Column(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(tried))
+    return tried(frame.sparkSession, f"coalesce(CAST(({text}) AS string), 'null')")

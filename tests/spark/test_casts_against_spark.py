@@ -6,6 +6,8 @@ answers it may leave open. What may stay open, and why, is in `allowed`.
 
 from __future__ import annotations
 
+from functools import cache
+
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
@@ -13,7 +15,7 @@ from pyspark.sql import SparkSession
 from penstock.predicate.cast import cast, castable, fails_as_spark
 from penstock.predicate.types import TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_float, type_name
 from tests.spark.hard_values import HARD, ZONES
-from tests.spark.judge import ask, disagreements, given_up
+from tests.spark.judge import Answers, ask, disagreements, given_up
 
 TARGETS = [*HARD, pa.decimal128(3, 0)]
 _TIMES = (pa.date32(), TIMESTAMP, TIMESTAMP_NTZ)
@@ -38,10 +40,18 @@ def allowed(source: pa.DataType, to: pa.DataType) -> float:
     return 0.1  # text that only Java reads as a number
 
 
+@cache
+def answers(spark: SparkSession, source: pa.DataType, zone: str) -> dict[pa.DataType, Answers]:
+    """Spark's casts of all hard values of a type to every other type, in one query."""
+    targets = [b for a, b in (PAIRS if zone == "UTC" else ZONED) if a == source]
+    found = ask(spark, {"x": HARD[source]}, [f"CAST(x AS {type_name(to)})" for to in targets], zone)
+    return dict(zip(targets, found, strict=True))
+
+
 def _judge(spark: SparkSession, source: pa.DataType, to: pa.DataType, zone: str) -> None:
     values = HARD[source]
     ours = cast(values, to, zone)
-    (theirs,) = ask(spark, {"x": values}, [f"CAST(x AS {type_name(to)})"], zone)
+    theirs = answers(spark, source, zone)[to]
     assert ours.values.type == to
     wrong = [
         (values.view(pa.int64()) if values.type in _TIMES[1:] else values)[i] for i, _, _ in disagreements(ours, theirs)
@@ -70,8 +80,7 @@ def test_cast_of_times_follows_the_session_zone(
 
 @pytest.mark.spark
 def test_known_casts_are_casts_that_spark_accepts(spark: SparkSession) -> None:
-    for source, to in PAIRS:
-        spark.sql(f"SELECT CAST(CAST(NULL AS {type_name(source)}) AS {type_name(to)})")
+    spark.sql("SELECT " + ", ".join(f"CAST(CAST(NULL AS {type_name(a)}) AS {type_name(b)})" for a, b in PAIRS))
 
 
 @pytest.mark.spark
@@ -79,5 +88,5 @@ def test_known_casts_are_casts_that_spark_accepts(spark: SparkSession) -> None:
 def test_try_cast_is_null_exactly_where_cast_raises(spark: SparkSession, source: pa.DataType, to: pa.DataType) -> None:
     values = HARD[source]
     ours = cast(values, to, "UTC")
-    (theirs,) = ask(spark, {"x": values}, [f"CAST(x AS {type_name(to)})"], "UTC")
+    theirs = answers(spark, source, "UTC")[to]
     assert [values[i] for i in given_up(ours, theirs)] == []

@@ -22,7 +22,7 @@ from penstock.predicate.functions import CHOOSERS, FUNCTIONS
 from penstock.predicate.types import TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_float, is_integer
 from penstock.predicate.vector import Vector, union
 from tests.spark.hard_values import HARD, ZONES
-from tests.spark.judge import Answers, ask, disagreements, given_up
+from tests.spark.judge import Answers, Question, ask, ask_all, disagreements, given_up
 
 pytestmark = pytest.mark.spark
 
@@ -110,23 +110,35 @@ def ours(name: str, arrays: Sequence[pa.Array], constants: Constants, zone: str)
     return found
 
 
-def judge(
-    spark: SparkSession, name: str, sql: str, arrays: Sequence[pa.Array], zone: str = "UTC", given: Any = None
-) -> bool:
-    """Compare over columns a, b, c, of which `given` are constants. False when the types are not taken."""
-    constants: list[tuple[object] | None] = [None] * len(arrays)
-    for place, value in (given or {}).items():
-        constants[place] = (value,)
-    mine = ours(name, arrays, constants, zone)
-    if mine is None:
-        return False
-    columns = {"abcdef"[i]: values for i, values in enumerate(arrays)}
-    (theirs,) = ask(spark, columns, [sql], zone)
-    types = [str(values.type) for values in arrays]
-    assert theirs.values.type == mine.values.type, (types, theirs.values.type, mine.values.type)
-    assert [(describe(arrays, i), a, b) for i, a, b in disagreements(mine, theirs)] == [], types
-    check_open(name, mine, theirs, arrays)
-    return True
+class Court:
+    """Questions, put to Spark together when the block ends."""
+
+    def __init__(self, spark: SparkSession, zone: str = "UTC") -> None:
+        self.spark, self.zone = spark, zone
+        self.cases: list[tuple[str, Vector, Sequence[pa.Array], Question]] = []
+
+    def takes(self, name: str, sql: str, arrays: Sequence[pa.Array], given: Any = None) -> bool:
+        """Note a question over columns a, b, c, of which `given` are constants. False when the types are not taken."""
+        constants: list[tuple[object] | None] = [None] * len(arrays)
+        for place, value in (given or {}).items():
+            constants[place] = (value,)
+        mine = ours(name, arrays, constants, self.zone)
+        if mine is not None:
+            self.cases.append((name, mine, arrays, Question(dict(zip("abcdef", arrays, strict=False)), sql)))
+        return mine is not None
+
+    def __enter__(self) -> Court:
+        return self
+
+    def __exit__(self, raised: type[BaseException] | None, *_: object) -> None:
+        if raised is not None:
+            return
+        answers = ask_all(self.spark, [question for *_, question in self.cases], self.zone)
+        for (name, mine, arrays, question), theirs in zip(self.cases, answers, strict=True):
+            case = (question.expression, [str(values.type) for values in arrays])
+            assert theirs.values.type == mine.values.type, (case, theirs.values.type, mine.values.type)
+            assert [(describe(arrays, i), a, b) for i, a, b in disagreements(mine, theirs)] == [], case
+            check_open(name, mine, theirs, arrays)
 
 
 def check_open(name: str, mine: Vector, theirs: Answers, arrays: Sequence[pa.Array]) -> None:
@@ -146,29 +158,31 @@ OPERATORS = ("+", "-", "*", "/", "%", "div", "mod", "pmod")
 
 @pytest.mark.parametrize("name", UNARY)
 def test_function_of_one_argument(spark: SparkSession, name: str) -> None:
-    taken = [t for t, values in HARD.items() if judge(spark, name, f"{name}(a)", [values])]
-    texts = FUNCTIONS[name].signature([pa.string()], [None])
-    if texts is not None and texts.arguments == (pa.string(),):
-        assert judge(spark, name, f"{name}(a)", [FEW[pa.string()]])
+    with Court(spark) as court:
+        taken = [t for t, values in HARD.items() if court.takes(name, f"{name}(a)", [values])]
+        texts = FUNCTIONS[name].signature([pa.string()], [None])
+        if texts is not None and texts.arguments == (pa.string(),):
+            assert court.takes(name, f"{name}(a)", [FEW[pa.string()]])
     assert taken or FUNCTIONS[name].signature([pa.int32()], [None]) is None
 
 
 @pytest.mark.parametrize("zone", ZONES[1:])
 def test_function_of_a_time_follows_the_session_zone(spark: SparkSession, zone: str) -> None:
-    for name in (
-        "year",
-        "dayofyear",
-        "weekofyear",
-        "hour",
-        "minute",
-        "second",
-        "last_day",
-        "to_date",
-        "to_timestamp",
-    ):
-        for t in TIME_TYPES:
-            assert judge(spark, name, f"{name}(a)", [HARD[t]], zone)
-    assert judge(spark, "unix_seconds", "unix_seconds(a)", [HARD[TIMESTAMP]], zone)
+    with Court(spark, zone) as court:
+        for name in (
+            "year",
+            "dayofyear",
+            "weekofyear",
+            "hour",
+            "minute",
+            "second",
+            "last_day",
+            "to_date",
+            "to_timestamp",
+        ):
+            for t in TIME_TYPES:
+                assert court.takes(name, f"{name}(a)", [HARD[t]])
+        assert court.takes("unix_seconds", "unix_seconds(a)", [HARD[TIMESTAMP]])
 
 
 def sql_of(name: str) -> str:
@@ -179,54 +193,55 @@ def sql_of(name: str) -> str:
 def test_operator(spark: SparkSession, name: str) -> None:
     types = [t for t in FEW if is_integer(t) or is_float(t) or is_decimal(t) or t == pa.date32()]
     pairs = list(itertools.product(types, types))
-    taken = [p for p in pairs if judge(spark, name, sql_of(name), columns_of([FEW[t] for t in p]))]
+    with Court(spark) as court:
+        taken = [p for p in pairs if court.takes(name, sql_of(name), columns_of([FEW[t] for t in p]))]
     assert len(taken) >= 16
 
 
-@pytest.mark.parametrize(
-    ("left", "right"), [((38, 10), (38, 10)), ((38, 37), (38, 1)), ((20, 5), (19, 18)), ((18, 9), (18, 0))]
-)
 @pytest.mark.parametrize("name", ["+", "-", "*"])
-def test_decimals_wider_than_38_digits_are_cut_as_spark_cuts(
-    spark: SparkSession, name: str, left: tuple[int, int], right: tuple[int, int]
-) -> None:
+def test_decimals_wider_than_38_digits_are_cut_as_spark_cuts(spark: SparkSession, name: str) -> None:
     digits = [0, 1, -1, 5, 15, 25, -25, 10**17 + 5, 123456789012345678, 10**18 - 1, -(10**18) + 1]
     wide = [*digits, 10**37 + 5, 10**38 - 1, -(10**38) + 1, 12345678901234567890123456789012345678]
-    arrays = []
-    for precision, scale in (left, right):
-        texts = [f"{x}e-{scale}" for x in wide if abs(x) < 10**precision]
-        arrays.append(cast(pa.array(texts), pa.decimal128(precision, scale), "UTC").values)
-    assert judge(spark, name, sql_of(name), columns_of(arrays))
+    with Court(spark) as court:
+        for types in (((38, 10), (38, 10)), ((38, 37), (38, 1)), ((20, 5), (19, 18)), ((18, 9), (18, 0))):
+            arrays = []
+            for precision, scale in types:
+                texts = [f"{x}e-{scale}" for x in wide if abs(x) < 10**precision]
+                arrays.append(cast(pa.array(texts), pa.decimal128(precision, scale), "UTC").values)
+            assert court.takes(name, sql_of(name), columns_of(arrays))
 
 
 @pytest.mark.parametrize("name", ["date_add", "dateadd", "date_sub", "datediff", "date_diff", "add_months"])
 def test_date_arithmetic(spark: SparkSession, name: str) -> None:
     second = [pa.int8(), pa.int16(), pa.int32(), pa.date32(), TIMESTAMP, pa.string()]
-    taken = [t for t in second if judge(spark, name, f"{name}(a, b)", columns_of([DATES, FEW[t]]))]
-    assert taken
-    firsts = [t for t in TIME_TYPES if judge(spark, name, f"{name}(a, b)", columns_of([HARD[t], FEW[taken[0]][:4]]))]
+    with Court(spark) as court:
+        sql = f"{name}(a, b)"
+        taken = [t for t in second if court.takes(name, sql, columns_of([DATES, FEW[t]]))]
+        assert taken
+        firsts = [t for t in TIME_TYPES if court.takes(name, sql, columns_of([HARD[t], FEW[taken[0]][:4]]))]
     assert firsts == list(TIME_TYPES)
 
 
 @pytest.mark.parametrize("zone", ZONES)
 def test_date_trunc(spark: SparkSession, zone: str) -> None:
-    for unit in UNITS:
-        # Spark does not even read the text beside a unit that makes null; here it is cast first and fails.
-        for t in TIME_TYPES if unit in UNITS[:-2] else TIME_TYPES[:3]:
-            values = HARD[t] if t != pa.string() else HARD[t][90:]
-            units = pa.array([unit] * len(values))
-            sql = f"date_trunc('{unit}', b)"
-            assert judge(spark, "date_trunc", sql, [units, values], zone, {0: unit})
-            assert judge(spark, "trunc", f"trunc(a, '{unit}')", [values, units], zone, {1: unit})
+    with Court(spark, zone) as court:
+        for unit in UNITS:
+            # Spark does not even read the text beside a unit that makes null; here it is cast first and fails.
+            for t in TIME_TYPES if unit in UNITS[:-2] else TIME_TYPES[:3]:
+                values = HARD[t] if t != pa.string() else HARD[t][90:]
+                units = pa.array([unit] * len(values))
+                assert court.takes("date_trunc", f"date_trunc('{unit}', b)", [units, values], {0: unit})
+                assert court.takes("trunc", f"trunc(a, '{unit}')", [values, units], {1: unit})
 
 
-@pytest.mark.parametrize("places", [-39, -38, -19, -3, -2, -1, 0, 1, 2, 17, 38])
-def test_round(spark: SparkSession, places: int) -> None:
-    for t, values in HARD.items():
-        if is_integer(t) or is_decimal(t):
-            second = pa.array([places] * len(values), pa.int32())
-            taken = judge(spark, "round", f"round(a, {places})", [values, second], given={1: places})
-            assert taken is (abs(places) <= 38)
+def test_round(spark: SparkSession) -> None:
+    with Court(spark) as court:
+        for places in (-39, -38, -19, -3, -2, -1, 0, 1, 2, 17, 38):
+            for t, values in HARD.items():
+                if is_integer(t) or is_decimal(t):
+                    second = pa.array([places] * len(values), pa.int32())
+                    taken = court.takes("round", f"round(a, {places})", [values, second], {1: places})
+                    assert taken is (abs(places) <= 38)
 
 
 def test_make_date(spark: SparkSession) -> None:
@@ -235,42 +250,46 @@ def test_make_date(spark: SparkSession) -> None:
     )
     months = pa.array([0, 1, 2, 12, 13, -1, None], pa.int32())
     days = pa.array([0, 1, 28, 29, 30, 31, 32, None], pa.int32())
-    assert judge(spark, "make_date", "make_date(a, b, c)", columns_of([years, months, days]))
+    with Court(spark) as court:
+        assert court.takes("make_date", "make_date(a, b, c)", columns_of([years, months, days]))
 
 
 def test_slices_of_text(spark: SparkSession) -> None:
     places = pa.array([0, 1, 2, -1, -2, -3, -9, 5, 2**31 - 1, -(2**31), None], pa.int32())
     words = FEW[pa.string()]
-    for name in ("substring", "substr"):
-        assert judge(spark, name, f"{name}(a, b)", columns_of([words, places]))
-        assert judge(spark, name, f"{name}(a, b, c)", columns_of([words, places, places]))
-    for name in ("left", "right"):
-        assert judge(spark, name, f"{name}(a, b)", columns_of([words, places]))
-    for start, length in ((1, 2), (2, 1), (1, 0), (1, 2**31 - 1), (2**31 - 1, 2**31 - 1)):
-        fixed = [words, *(pa.array([n] * len(words), pa.int32()) for n in (start, length))]
-        assert judge(spark, "substring", "substring(a, b, c)", fixed)
+    with Court(spark) as court:
+        for name in ("substring", "substr"):
+            assert court.takes(name, f"{name}(a, b)", columns_of([words, places]))
+            assert court.takes(name, f"{name}(a, b, c)", columns_of([words, places, places]))
+        for name in ("left", "right"):
+            assert court.takes(name, f"{name}(a, b)", columns_of([words, places]))
+        for start, length in ((1, 2), (2, 1), (1, 0), (1, 2**31 - 1), (2**31 - 1, 2**31 - 1)):
+            fixed = [words, *(pa.array([n] * len(words), pa.int32()) for n in (start, length))]
+            assert court.takes("substring", "substring(a, b, c)", fixed)
 
 
 @pytest.mark.parametrize("name", ["concat", "||", "startswith", "endswith", "contains", "instr", "locate", "replace"])
 def test_functions_of_two_texts(spark: SparkSession, name: str) -> None:
     words = FEW[pa.string()]
-    assert judge(spark, name, sql_of(name), columns_of([words, words]))
-    for word in ("", "a", "🎉", "本"):
-        assert judge(spark, name, sql_of(name), [words, pa.array([word] * len(words))])
+    with Court(spark) as court:
+        assert court.takes(name, sql_of(name), columns_of([words, words]))
+        for word in ("", "a", "🎉", "本"):
+            assert court.takes(name, sql_of(name), [words, pa.array([word] * len(words))])
 
 
 def test_replace_and_position(spark: SparkSession) -> None:
     words = pa.array(["", "a", "aa", "aaa", "aba", "日本", None])
-    assert judge(spark, "replace", "replace(a, b, c)", columns_of([words, words, words]))
-    assert judge(spark, "position", "position(a, b)", columns_of([words, words]))
-    assert judge(spark, "concat", "concat(a, b, c)", columns_of([words, words, words]))
+    with Court(spark) as court:
+        assert court.takes("replace", "replace(a, b, c)", columns_of([words, words, words]))
+        assert court.takes("position", "position(a, b)", columns_of([words, words]))
+        assert court.takes("concat", "concat(a, b, c)", columns_of([words, words, words]))
 
 
 @pytest.mark.parametrize("name", ["greatest", "least", "nanvl", "coalesce", "nvl", "ifnull", "nullif"])
 def test_functions_of_two_of_any_type(spark: SparkSession, name: str) -> None:
-    taken = [
-        p for p in itertools.product(FEW, FEW) if judge(spark, name, f"{name}(a, b)", columns_of([FEW[t] for t in p]))
-    ]
+    pairs = list(itertools.product(FEW, FEW))
+    with Court(spark) as court:
+        taken = [p for p in pairs if court.takes(name, f"{name}(a, b)", columns_of([FEW[t] for t in p]))]
     assert len(taken) >= 3
 
 
@@ -293,9 +312,9 @@ def test_choice_takes_over_only_the_failures_it_looks_at(spark: SparkSession) ->
             [Vector(arrays[0]), Vector(arrays[1]), Vector(pa.compute.equal(arrays[1], 1)), read],
         ),
     }
-    for name, (sql, given) in cases.items():
+    answers = ask(spark, dict(zip("abc", arrays, strict=True)), [sql for sql, _ in cases.values()])
+    for (name, (_, given)), theirs in zip(cases.items(), answers, strict=True):
         mine = CHOOSERS[name]([Vector(g.values[: len(arrays[0])], g.failed) for g in given], "UTC")
-        (theirs,) = ask(spark, dict(zip("abc", arrays, strict=True)), [sql])
         assert disagreements(mine, theirs) == [], name
         if name != "nullif":
             assert given_up(mine, theirs) == [], name
@@ -304,11 +323,12 @@ def test_choice_takes_over_only_the_failures_it_looks_at(spark: SparkSession) ->
 def test_maps(spark: SparkSession) -> None:
     t = pa.map_(pa.string(), pa.int32())
     maps = pa.array([[("a", 1), ("b", 2)], [], None, [("b", None)], [("", 7), ("ä", 8)]], t)
-    for key in ("a", "b", "", "ä", "x"):
-        keys = pa.array([key] * 5)
-        assert judge(spark, "map_contains_key", "map_contains_key(a, b)", [maps, keys])
-        for name in ("element_at", "try_element_at"):
-            assert judge(spark, name, f"{name}(a, '{key}')", [maps, keys], given={1: key})
-    for name in ("size", "cardinality"):
-        assert judge(spark, name, f"{name}(a)", [maps])
-        assert judge(spark, name, f"{name}(a)", [pa.array([[1], [], None, [1, None]], pa.list_(pa.int32()))])
+    with Court(spark) as court:
+        for key in ("a", "b", "", "ä", "x"):
+            keys = pa.array([key] * 5)
+            assert court.takes("map_contains_key", "map_contains_key(a, b)", [maps, keys])
+            for name in ("element_at", "try_element_at"):
+                assert court.takes(name, f"{name}(a, '{key}')", [maps, keys], {1: key})
+        for name in ("size", "cardinality"):
+            assert court.takes(name, f"{name}(a)", [maps])
+            assert court.takes(name, f"{name}(a)", [pa.array([[1], [], None, [1, None]], pa.list_(pa.int32()))])

@@ -283,7 +283,7 @@ def test_spark_stopped_and_started_again_in_one_process(layout: Layout) -> None:
     out = run_python(
         """
         import sys, penstock
-        for i in range(3):
+        for i in range(2):
             spark = penstock.session(master="local[1]", **{"spark.sql.shuffle.partitions": "1"})
             table = penstock.hive(sys.argv[1], "dt date, app string")
             df = table.dataframe(spark)
@@ -293,4 +293,4 @@ def test_spark_stopped_and_started_again_in_one_process(layout: Layout) -> None:
         """,
         str(layout.root),
     )
-    assert out.splitlines() == ["[3, 3] True"] * 3
+    assert out.splitlines() == ["[3, 3] True"] * 2

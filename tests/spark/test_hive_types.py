@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.hive_layouts import ROWS, Layout, answer, compare, make
+from tests.spark.hive_layouts import ROWS, Layout, answer, compare, compare_all, make
 
 pytestmark = pytest.mark.spark
 
@@ -168,16 +168,18 @@ def test_filters_on_a_type_give_the_rows_of_plain_spark_from_the_files_that_matc
     spark: SparkSession, tmp_path: Path, case: Case
 ) -> None:
     layout = make(tmp_path, f"p {case.type}", [*([text] for text in case.texts), [None]])
-    wrong = {}
-    for text, files in case.filters.items():
-        try:
-            found = compare(spark, layout, lambda df, text=text: df.where(text))  # type: ignore[misc]
-        except AssertionError as error:
-            wrong[text] = str(error)
-            continue
-        if (found.read.total, found.rows, found.calls) != (files, files * ROWS, found.read.scans):
-            wrong[text] = f"{found.read.total} files, {found.rows} rows, {found.calls} calls; expected {files} files"
-    assert not wrong
+    found = compare_all(spark, layout, list(case.filters))
+    assert {text: (each.read.total, each.rows) for text, each in found.items()} == {
+        text: (files, files * ROWS) for text, files in case.filters.items()
+    }
+
+
+def test_filter_that_is_asked_alone_is_asked_once(spark: SparkSession, tmp_path: Path) -> None:
+    for case in CASES:
+        layout = make(tmp_path / case.type, f"p {case.type}", [*([text] for text in case.texts), [None]])
+        text, files = next(iter(case.filters.items()))
+        found = compare(spark, layout, lambda df, text=text: df.where(text))  # type: ignore[misc]
+        assert (text, found.read.total, found.rows, found.calls) == (text, files, files * ROWS, 1)
 
 
 def test_error_of_a_filter_on_a_partition_is_that_of_spark(spark: SparkSession, tmp_path: Path) -> None:
@@ -229,9 +231,9 @@ def test_timestamp_directories_are_of_the_sessions_zone(spark: SparkSession, tmp
         "date_trunc('DAY', p) = TIMESTAMP'2026-05-15 00:00:00'": 1,
         "CAST(p AS STRING) = '2026-05-15 20:00:00'": 1,
     }
+    found = compare_all(spark, layout, list(exact))
     for text, files in exact.items():
-        found = compare(spark, layout, lambda df, text=text: df.where(text))  # type: ignore[misc]
-        assert files is None or found.read.total == files, text
+        assert files is None or found[text].read.total == files, text
 
 
 def test_zone_of_the_session_that_is_not_the_tables_loses_no_row(spark: SparkSession, tmp_path: Path) -> None:
@@ -285,25 +287,24 @@ def test_file_names_with_signs_are_found(spark: SparkSession, tmp_path: Path) ->
 
 def find_each_file(spark: SparkSession, layout: Layout) -> None:
     """Each file by the path and by the name that Spark gives it."""
-    for column in ("file_path", "file_name", "file_size", "file_modification_time"):
-        compare(spark, layout, lambda df, column=column: df.select("id", f"_metadata.{column}"))  # type: ignore[misc]
+    columns = ("file_path", "file_name", "file_size", "file_modification_time")
+    compare(spark, layout, lambda df: df.select("id", *(f"_metadata.{column}" for column in columns)))
     files = layout.plain(spark).select("_metadata.file_path", "_metadata.file_name").distinct().collect()
+    wheres = {}
     for file in files:
         for column, value in (("file_path", file.file_path), ("file_name", file.file_name)):
             literal = value.replace("\\", "\\\\").replace("'", "\\'")
-            found = compare(
-                spark,
-                layout,
-                lambda df, c=column, v=literal: df.where(f"_metadata.{c} = '{v}'"),  # type: ignore[misc]
-            )
-            assert (found.rows, found.calls) == (found.read.total * ROWS, 1)
-            assert column == "file_name" or found.read.total == 1
+            wheres[f"_metadata.{column} = '{literal}'"] = column
+    found = compare_all(spark, layout, list(wheres))
+    for where, column in wheres.items():
+        assert (found[where].rows, found[where].read.scans) == (found[where].read.total * ROWS, 1)
+        assert column == "file_name" or found[where].read.total == 1
 
 
 def test_three_levels_of_several_types_prune_together(spark: SparkSession, tmp_path: Path) -> None:
     values = [[d, a, n] for d in ("2026-05-16", "2026-05-17", None) for a in ("x", "y z", None) for n in ("1", None)]
     layout = make(tmp_path, "d date, a string, n int", values)
-    for text, files in {
+    expected = {
         "d = '2026-05-16' AND a = 'x' AND n = 1": 1,
         "d = '2026-05-16' OR a = 'x'": 10,
         "(d = '2026-05-16' AND a = 'x') OR (d IS NULL AND n IS NULL)": 5,
@@ -316,6 +317,8 @@ def test_three_levels_of_several_types_prune_together(spark: SparkSession, tmp_p
         "a > CAST(d AS STRING)": 8,
         "concat(a, CAST(n AS STRING)) = 'x1'": 3,
         "CASE WHEN d IS NULL THEN a = 'x' ELSE n = 1 END": 8,
-    }.items():
-        found = compare(spark, layout, lambda df, text=text: df.where(text))  # type: ignore[misc]
-        assert (text, found.read.total, found.calls) == (text, files, 1)
+    }
+    found = compare_all(spark, layout, list(expected))
+    assert {text: (each.read.total, each.read.scans) for text, each in found.items()} == {
+        text: (files, 1) for text, files in expected.items()
+    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import date, datetime
 from pathlib import Path
 
@@ -18,20 +17,8 @@ from tests.fixtures.iceberg_tables import create, repartition
 from tests.spark.hive_layouts import answer, counted_calls, make, read_by
 from tests.spark.iceberg_layouts import ask, opened, same_as_pyiceberg
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("utc")]
 N = 240
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PENSTOCK_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        yield
-
-
-@pytest.fixture(autouse=True)
-def _utc(spark: SparkSession) -> None:
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
 def rows_of(start: int, count: int) -> pa.Table:
