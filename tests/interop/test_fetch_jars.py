@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -82,6 +83,15 @@ def test_iceberg_comes_for_a_spark_that_is_asked_for() -> None:
     assert fetch_jars.iceberg_spark_runtime("4.1.4").name == "iceberg-spark-runtime-4.1_2.13-1.12.0"
 
 
+def test_driver_of_sqlite_comes_in_a_pinned_version_without_what_spark_has(maven: Path) -> None:
+    install(maven, WORKS)
+    (jar,) = fetch("sqlite-jdbc")
+    (version,) = re.findall(r"sqlite-jdbc-(\d+\.\d+\.\d+\.\d+)", jar.parent.name)
+    text = (jar.parent / "some.pom").read_text()
+    assert f"<artifactId>sqlite-jdbc</artifactId><version>{version}</version>" in text
+    assert "<exclusion><groupId>org.slf4j</groupId><artifactId>*</artifactId></exclusion>" in text
+
+
 def pip_that(says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A Python whose pip is a script."""
     python = tmp_path / "python"
@@ -108,4 +118,4 @@ def test_failure_of_pip_is_one_line_and_leaves_nothing(tmp_path: Path, monkeypat
 
 def test_unknown_set_is_answered_with_the_names_of_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nonsense"]) == 2
-    assert "hadoop-aws | iceberg-spark-runtime | iceberg-judge" in capsys.readouterr().err
+    assert "hadoop-aws | iceberg-spark-runtime | sqlite-jdbc | iceberg-judge" in capsys.readouterr().err

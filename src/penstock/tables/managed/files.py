@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 from uuid import uuid4
 
@@ -49,6 +50,22 @@ class WriteJob:
         if self.known_is_all:
             return [self.known.get(fine, size) for fine, size in zip(tuples, sizes, strict=True)]
         return [self.known.get(fine, 0) + size for fine, size in zip(tuples, sizes, strict=True)]
+
+    @cached_property
+    def options(self) -> dict[str, Any]:
+        """How Parquet is written, by the table's properties."""
+        from pyiceberg.io.pyarrow import _get_parquet_writer_kwargs
+
+        return dict(_get_parquet_writer_kwargs(dict(self.properties)))
+
+    @cached_property
+    def metrics(self) -> tuple[Any, Any]:
+        """Which statistics are kept of which column, and the columns' ids by their paths in a file."""
+        from pyiceberg.io.pyarrow import compute_statistics_plan, parquet_path_to_id_mapping
+        from pyiceberg.schema import sanitize_column_names
+
+        schema = sanitize_column_names(self.layout.schema)
+        return compute_statistics_plan(schema, dict(self.properties)), parquet_path_to_id_mapping(schema)
 
     @property
     def target(self) -> int:
@@ -135,28 +152,25 @@ class SlotWriter:
                 self._nans[column.field_id] += pc.sum(pc.is_nan(table.column(column.name))).as_py() or 0
 
     def _open(self, schema: pa.Schema) -> None:
-        from pyiceberg.io.pyarrow import _get_parquet_writer_kwargs
-
         folder = self._job.layout.directory(self._slot.partition, self._slot.is_shared)
         name = f"{self._job.id}-{uuid4().hex[:12]}.parquet"
         self._path = "/".join(part for part in (self._job.folder, folder, name) if part)
         self._sink = self._job.io.new_output(self._path).create()
-        options = _get_parquet_writer_kwargs(dict(self._job.properties))
-        self._parquet = pq.ParquetWriter(self._sink, schema, store_schema=False, **options)
+        self._parquet = pq.ParquetWriter(self._sink, schema, store_schema=False, **self._job.options)
 
     def _finish(self) -> None:
         if self._parquet is None:
             return
         parquet = self._parquet
         parquet.close()
+        size = self._sink.tell()
         self._sink.close()
-        self.files.append(self._written(parquet.writer.metadata))
+        self.files.append(self._written(parquet.writer.metadata, size))
         self._parquet, self._path, self._tuples, self._nans = None, "", Counter(), Counter()
 
-    def _written(self, footer: pq.FileMetaData) -> WrittenFile:
+    def _written(self, footer: pq.FileMetaData, size: int) -> WrittenFile:
         statistics = _statistics(self._job, footer)
         statistics["nan_value_counts"] = dict(self._nans)
-        size = len(self._job.io.new_input(self._path))
         slot = self._slot
         if not slot.is_shared:
             return WrittenFile(self._path, slot.spec_id, slot.partition, size, statistics)
@@ -237,12 +251,10 @@ def _arranged(job: WriteJob, table: pa.Table) -> Iterator[tuple[Slot, pa.Table]]
 
 def measure(job: WriteJob, table: pa.Table) -> float:
     """Bytes of a row in a file, by writing some of the rows to memory."""
-    from pyiceberg.io.pyarrow import _get_parquet_writer_kwargs
-
     sample = table.slice(0, _SAMPLE)
     sink = pa.BufferOutputStream()
     schema = job.layout.files
-    with pq.ParquetWriter(sink, schema, **_get_parquet_writer_kwargs(dict(job.properties))) as writer:
+    with pq.ParquetWriter(sink, schema, **job.options) as writer:
         writer.write_table(pa.table(sample.columns, schema=schema))
     size: int = sink.tell()
     rows: int = sample.num_rows
@@ -282,16 +294,9 @@ def fine_tuples(layout: Layout, files: Iterable[WrittenFile]) -> set[Tuple]:
 
 
 def _statistics(job: WriteJob, footer: pq.FileMetaData) -> dict[str, Any]:
-    from pyiceberg.io.pyarrow import (
-        compute_statistics_plan,
-        data_file_statistics_from_parquet_metadata,
-        parquet_path_to_id_mapping,
-    )
-    from pyiceberg.schema import sanitize_column_names
+    from pyiceberg.io.pyarrow import data_file_statistics_from_parquet_metadata
 
-    schema = sanitize_column_names(job.layout.schema)
-    plan = compute_statistics_plan(schema, dict(job.properties))
-    found = data_file_statistics_from_parquet_metadata(footer, plan, parquet_path_to_id_mapping(schema))
+    found = data_file_statistics_from_parquet_metadata(footer, *job.metrics)
     for aggregate in found.column_aggregates.values():
         try:
             aggregate.max_as_bytes()

@@ -101,6 +101,10 @@ class Manifests:
             found.setdefault(file.spec_id, []).append(entry)
         return found
 
+    def files(self, manifest: ManifestFile) -> list[DataFile]:
+        """The files that a manifest has."""
+        return [entry.data_file for entry in read_entries(manifest, self._io)]
+
     def without(self, manifest: ManifestFile, gone: frozenset[str]) -> tuple[ManifestFile, list[DataFile]]:
         """A manifest in which some files are marked as deleted, and those files."""
         marked = [self._marked(entry, gone) for entry in read_entries(manifest, self._io)]

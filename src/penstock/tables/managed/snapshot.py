@@ -102,7 +102,9 @@ class Draft:
             less = [self._without(m) for m in data]
             gone = [file for _, lost in less for file in lost]
             found = [*self._added, *self._merged([m for m, _ in less], size, properties)]
-        return [*found, *self._still_needed(deletes, found)], gone
+        needed = self._still_needed(deletes, found)
+        gone += [file for manifest in deletes if manifest not in needed for file in self._manifests.files(manifest)]
+        return [*found, *needed], gone
 
     def _without(self, manifest: Any) -> tuple[Any, list[Any]]:
         path = manifest.manifest_path
