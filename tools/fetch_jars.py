@@ -2,7 +2,8 @@
 
     python tools/fetch_jars.py hadoop-aws                  what Spark reads S3 with
     python tools/fetch_jars.py iceberg-spark-runtime       Iceberg's own reader
-    python tools/fetch_jars.py iceberg-judge               the same with a PySpark that it runs on
+    python tools/fetch_jars.py sqlite-jdbc                 with which Iceberg commits to an embedded catalog
+    python tools/fetch_jars.py iceberg-judge               Iceberg's reader with a PySpark that it runs on
 
 They stay in `.jars/<set>-<version>/`, in versions that fit the PySpark of this Python, and are fetched once. Maven does
 the work, so its settings (mirrors, proxies) are used. Whatever stands in the way is one `Unavailable` with one line of
@@ -40,6 +41,7 @@ _IN_SPARK = ("io.netty", "org.slf4j", "commons-codec", "commons-logging", "org.a
 # The newest release of Iceberg for each Spark; Iceberg publishes a runtime for each minor version, later than Spark.
 _ICEBERG_OF_SPARK = {"4.0": "1.11.0", "4.1": "1.12.0"}
 _JUDGE = "4.1.4"  # the newest Spark among them
+_SQLITE = "3.53.4.0"
 
 
 class Unavailable(Exception):
@@ -76,7 +78,16 @@ def iceberg_spark_runtime(version: str | None = None) -> Jars:
     return Jars(f"{artifact}-{iceberg}", (f"org.apache.iceberg:{artifact}:{iceberg}",))
 
 
-SETS: dict[str, Callable[[], Jars]] = {"hadoop-aws": hadoop_aws, "iceberg-spark-runtime": iceberg_spark_runtime}
+def sqlite_jdbc() -> Jars:
+    """The driver with which Iceberg's JDBC catalog opens the SQLite of an embedded catalog."""
+    return Jars(f"sqlite-jdbc-{_SQLITE}", (f"org.xerial:sqlite-jdbc:{_SQLITE}",), _IN_SPARK)
+
+
+SETS: dict[str, Callable[[], Jars]] = {
+    "hadoop-aws": hadoop_aws,
+    "iceberg-spark-runtime": iceberg_spark_runtime,
+    "sqlite-jdbc": sqlite_jdbc,
+}
 
 
 def fetch(name: str) -> list[Path]:

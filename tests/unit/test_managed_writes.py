@@ -591,6 +591,7 @@ class TestRules:
             (["n"], "not partitioned by n"),
             (["id"], "partitioned by bucket"),
             (Coalesce("d", values=["no date"]), "cannot hold"),
+            (Coalesce("app", values=[7]), "7 is no string"),
         ],
     )
     def test_a_rule_that_does_not_fit_the_partitioning_is_refused(self, tmp_path: Path, rule: Any, said: str) -> None:
@@ -604,6 +605,18 @@ class TestRules:
         assert files_below(tmp_path) == before
         assert table.coalesce is None
 
+    def test_a_rule_that_no_longer_fits_the_partitioning_is_left_out_with_a_warning(self, tmp_path: Path) -> None:
+        table = managed_table(tmp_path, "id bigint, app string", ["app"], coalesce=["app"])
+        table.append(pa.table({"id": [1, 2], "app": ["a", "b"]}))
+        with table.table.update_spec() as spec:
+            spec.remove_field("app")
+        with pytest.warns(penstock.PenstockWarning, match="not partitioned by app"):
+            table.append(pa.table({"id": [3], "app": ["c"]}))
+        assert bag(table.arrow()) == bag([{"id": i, "app": app} for i, app in ((1, "a"), (2, "b"), (3, "c"))])
+        table.set_coalesce(None)
+        table.compact()
+        assert table.count() == 3
+
     @pytest.mark.parametrize("kind", [kind for kind in VALUES if kind not in ("float", "double")])
     def test_a_rule_lists_values_of_any_type(self, tmp_path: Path, kind: str) -> None:
         listed = VALUES[kind][1][:1]
@@ -613,6 +626,43 @@ class TestRules:
         assert len(shared) == 1
         assert reopened(tmp_path).coalesce == table.coalesce
         assert pq.read_table(local(shared[0].path))["id"].to_pylist() == [0]
+
+
+class TestOddPlaces:
+    def test_a_value_longer_than_any_file_name_has_a_short_directory(self, tmp_path: Path) -> None:
+        table = managed_table(tmp_path, "id bigint, app string", ["app"])
+        names = ["x" * 5_000, "x" * 5_001, "ü" * 300]
+        table.append(pa.table({"id": [1, 2, 3], "app": names}))
+        assert [len(table.plan(f"app = '{name}'").files) for name in names] == [1, 1, 1]
+        assert sorted(table.arrow()["app"].to_pylist()) == sorted(names)
+
+    @pytest.mark.parametrize("rule", [None, ["d"]])
+    def test_dates_outside_of_pythons_calendar_are_partitions(self, tmp_path: Path, rule: Any) -> None:
+        table = managed_table(tmp_path, "id bigint, d date", ["d"], coalesce=rule)
+        days = pa.array([5_000_000, -1_000_000, 0], pa.int32()).cast(pa.date32())
+        table.append(pa.table({"id": [1, 2, 3], "d": days}))
+        assert table.arrow("d > DATE '9999-12-31'")["id"].to_pylist() == [1]
+        assert table.arrow("d = DATE '1970-01-01'")["id"].to_pylist() == [3]
+        assert sorted(table.arrow()["d"].combine_chunks().cast(pa.int32()).to_pylist()) == [-1_000_000, 0, 5_000_000]
+
+    @pytest.mark.parametrize("name", ["a#b", "a?b", "a%20b"])
+    def test_a_warehouse_that_is_no_plain_path_of_a_url_is_refused(self, tmp_path: Path, name: str) -> None:
+        with pytest.raises(LakeError, match="choose a directory without it"):
+            penstock.connect(tmp_path / name)
+        assert not files_below(tmp_path)
+
+    def test_a_table_of_format_version_three_is_not_made(self, tmp_path: Path) -> None:
+        with pytest.raises(LakeError, match="make it one of version 2"):
+            managed_table(tmp_path, "id bigint", properties={"format-version": "3"})
+
+    def test_uuids_are_taken_as_text_as_octets_and_as_arrows_own(self, tmp_path: Path) -> None:
+        table = managed_table(tmp_path, Schema(NestedField(1, "u", UUIDType())), ["u"])
+        one = UUID(int=7)
+        table.append(pa.table({"u": [str(one)]}))
+        table.append(pa.table({"u": pa.array([one.bytes], pa.binary(16))}))
+        table.append(pa.table({"u": pa.array([one.bytes], pa.uuid())}))
+        assert table.arrow()["u"].to_pylist() == [str(one)] * 3
+        assert len(table.plan(f"u = '{one}'").files) == 3
 
 
 class Full:

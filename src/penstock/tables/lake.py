@@ -161,6 +161,10 @@ def connect(
     path = Path(os.path.expanduser(os.fspath(warehouse))).absolute()
     if path.exists() and not path.is_dir():
         raise LakeError(f"{path} is not a directory", hint="give the directory of the warehouse")
+    odd = next((c for c in "#?%" if c in str(path)), None)
+    if odd is not None:
+        said = f"{path} has a {odd} in it, which readers of Iceberg tables take for a part of a URL"
+        raise LakeError(said, hint="choose a directory without it")
     return Lake(path, catalog, timezone)
 
 

@@ -59,6 +59,13 @@ class Compaction:
     manifests_before: int = 0
     manifests_after: int = 0
 
+    def then(self, more: Compaction) -> Compaction:
+        """This one and another right after it."""
+        sums = {name: value + getattr(more, name) for name, value in asdict(self).items()}
+        last = {"files_after": more.files_after, "manifests_after": more.manifests_after}
+        first = {"files_before": self.files_before, "manifests_before": self.manifests_before}
+        return Compaction(**{**sums, **first, **last})
+
     def to_dict(self) -> dict[str, int]:
         """The numbers, for machines."""
         return asdict(self)
@@ -92,17 +99,29 @@ class ChosenFiles(IcebergTable):
 def compact(table: IcebergTable, reopen: Callable[[Any], IcebergTable], where: str | None) -> tuple[Any, Compaction]:
     """Compact a table; PyIceberg's table afterwards, and what was done."""
     table.plan(where, limit=0)  # an error in the predicate is said before anything is written
+    published, done, is_last = _compact(table, reopen, where)
+    if is_last:
+        return published, done
+    # Now it is known which logical partitions those files had: some may lie beside small files of their own.
+    published, more, _ = _compact(reopen(published), reopen, where)
+    return published, done.then(more)
+
+
+def _compact(
+    table: IcebergTable, reopen: Callable[[Any], IcebergTable], where: str | None
+) -> tuple[Any, Compaction, bool]:
+    """Compact once; and whether it was known before where all rows would go."""
     for _ in range(_ATTEMPTS):
         now = reopen(fresh(table.table))
         work = _Work(now, where)
         if not work.chosen and not work.manifests_need_order:
-            return now.table, work.result(now, ())
+            return now.table, work.result(now, ()), True
         job = work.job()
         files = work.write(job)
         change = Change("replace", files, frozenset(work.chosen), now.version.snapshot_id, sort_manifests=True)
         try:
             published = commit(now.table, now.sources, change)
-            return published, work.result(reopen(published), files)
+            return published, work.result(reopen(published), files), work.knows_all
         except Overtaken:
             discard(job.io, files)
         except UnknownOutcomeError:
@@ -133,6 +152,11 @@ class _Work:
         for manifest in self._manifests(self.table):
             found[manifest.partition_spec_id].append(manifest.manifest_length)
         return any(len(lengths) > 1 + 2 * sum(lengths) // _MANIFEST for lengths in found.values())
+
+    @property
+    def knows_all(self) -> bool:
+        """Whether the logical partitions of all chosen files are known."""
+        return all(file.logical is not None for file in self.files if file.path in self.chosen)
 
     def job(self) -> WriteJob:
         """How the chosen files are written: by what each logical partition has in the whole table."""

@@ -36,10 +36,12 @@ def check_schema(given: pa.Schema, schema: Any) -> list[str]:
         said.append(f"missing: {', '.join(f'{n} {type_name(table.field(n).type)}' for n in missing)}")
     if extra:
         said.append(f"not in the table: {', '.join(extra)}")
-    for field in table:
+    for field, kind in zip(table, (f.field_type for f in schema.fields), strict=True):
         name = names.get(field.name.lower())
-        found = None if name is None else normalize(given.field(given.get_field_index(name)).type)
-        if found is not None and not _fits(found, field.type):
+        if name is None or (str(kind) == "uuid" and _is_uuid(given.field(given.get_field_index(name)).type)):
+            continue
+        found = normalize(given.field(given.get_field_index(name)).type)
+        if not _fits(found, field.type):
             said.append(f"{field.name} is a {type_name(field.type)} and was given as {type_name(found)}")
     if said:
         hint = "select and cast the columns so that they are the table's; nothing was written"
@@ -68,6 +70,11 @@ def conform(table: pa.Table, layout: Layout) -> pa.Table:
             raise null_error(field.name, column.null_count)
         columns.append(_cast(column, wanted.field(i).type, field.name))
     return pa.table(columns, names=[field.name for field in fields])
+
+
+def _is_uuid(given: pa.DataType) -> bool:
+    stored = given.storage_type if isinstance(given, pa.BaseExtensionType) else given
+    return bool(stored == pa.binary(16))
 
 
 def _twice(names: Sequence[str]) -> list[str]:

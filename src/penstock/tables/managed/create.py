@@ -34,6 +34,9 @@ def create(
     """Make a table in a catalog; PyIceberg's object."""
     from pyiceberg.exceptions import TableAlreadyExistsError
 
+    if int(properties.get("format-version", 2)) > 2:
+        said = f"tables of format version {properties['format-version']} can be read and not written yet"
+        raise LakeError(said, hint="make it one of version 2")
     iceberg = iceberg_schema(schema)
     spec = partition_spec(iceberg, partition_by)
     rule_properties = {} if rule is None else _rule_properties(iceberg, spec, rule)

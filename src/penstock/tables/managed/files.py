@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 from uuid import uuid4
@@ -53,10 +53,10 @@ class WriteJob:
 
     @cached_property
     def options(self) -> dict[str, Any]:
-        """How Parquet is written, by the table's properties."""
+        """How Parquet is written, by the table's properties; an index of pages serves queries of one logical value."""
         from pyiceberg.io.pyarrow import _get_parquet_writer_kwargs
 
-        return dict(_get_parquet_writer_kwargs(dict(self.properties)))
+        return {**_get_parquet_writer_kwargs(dict(self.properties)), "write_page_index": True}
 
     @cached_property
     def metrics(self) -> tuple[Any, Any]:
@@ -177,12 +177,18 @@ class SlotWriter:
         layout = self._job.layout
         assert layout.rule is not None
         complete = len(self._tuples) <= layout.rule.tuples_per_file
-        told = list(self._tuples) if complete else []
-        counts = [self._tuples[each] for each in told]
-        kinds = layout.logical_kinds
-        values = [[as_python(v, kind) for v, kind in zip(each, kinds, strict=True)] for each in told]
-        text = encode_logical(layout.logical_ids, kinds, values, complete, counts, len(self._tuples))
+        try:
+            text = self._encoded(list(self._tuples) if complete else [], complete)
+        except (OverflowError, ValueError):  # a date that Python's calendar does not have
+            text = self._encoded([], False)
         return WrittenFile(self._path, slot.spec_id, slot.partition, size, statistics, text, tuple(self._tuples))
+
+    def _encoded(self, tuples: list[Tuple], complete: bool) -> str:
+        layout = self._job.layout
+        kinds = layout.logical_kinds
+        values = [[as_python(v, kind) for v, kind in zip(each, kinds, strict=True)] for each in tuples]
+        counts = [self._tuples[each] for each in tuples]
+        return encode_logical(layout.logical_ids, kinds, values, complete, counts, len(self._tuples))
 
 
 def write_slots(
@@ -293,10 +299,23 @@ def fine_tuples(layout: Layout, files: Iterable[WrittenFile]) -> set[Tuple]:
     return found
 
 
+def _without_times(plan: Any) -> dict[int, Any]:
+    """A plan for statistics that has no bounds of dates and times."""
+    from pyiceberg.io.pyarrow import MetricModeTypes, MetricsMode
+
+    counts = MetricsMode(MetricModeTypes.COUNTS)
+    kinds = ("date", "timestamp", "timestamptz")
+    return {i: replace(each, mode=counts) if str(each.iceberg_type) in kinds else each for i, each in plan.items()}
+
+
 def _statistics(job: WriteJob, footer: pq.FileMetaData) -> dict[str, Any]:
     from pyiceberg.io.pyarrow import data_file_statistics_from_parquet_metadata
 
-    found = data_file_statistics_from_parquet_metadata(footer, *job.metrics)
+    plan, ids = job.metrics
+    try:
+        found = data_file_statistics_from_parquet_metadata(footer, plan, ids)
+    except OverflowError:  # a date or a time that Python's calendar does not have: such columns get no bounds
+        found = data_file_statistics_from_parquet_metadata(footer, _without_times(plan), ids)
     for aggregate in found.column_aggregates.values():
         try:
             aggregate.max_as_bytes()

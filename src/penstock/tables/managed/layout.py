@@ -86,7 +86,7 @@ class Layout:
                 text = SMALL
             else:
                 source = self.schema.find_field(field.source_id).field_type
-                text = field.transform.to_human_string(source, next(values))
+                text = _text(field.transform, source, next(values))
             parts.append(f"{quote_plus(field.name)}={_short(text)}")
         return "/".join(parts)
 
@@ -114,6 +114,14 @@ class Layout:
         if self.rule is None:
             return False
         return field.source_id in self._rule_ids and str(field.transform) == "identity"
+
+
+def _text(transform: Any, source: Any, value: Any) -> str:
+    """A value for people; a date that Python's calendar does not have is its number."""
+    try:
+        return str(transform.to_human_string(source, value))
+    except (OverflowError, ValueError):
+        return str(value)
 
 
 def _short(text: str) -> str:
@@ -151,9 +159,7 @@ def typed_rule(schema: Any, rule: Coalesce) -> Coalesce:
     """A rule with its columns as the schema spells them and its values as manifests have them."""
     columns = [_column(schema, name) for name in rule.columns]
     try:
-        values = [
-            tuple(as_stored(v, c.field_type) for v, c in zip(value, columns, strict=True)) for value in rule.values
-        ]
+        values = [tuple(_typed(v, c.field_type) for v, c in zip(value, columns, strict=True)) for value in rule.values]
     except (ValueError, TypeError) as error:
         said = f"the rule lists a value that its column cannot hold: {error}"
         raise LakeError(said, hint="list values of the column's type") from None
@@ -162,6 +168,15 @@ def typed_rule(schema: Any, rule: Coalesce) -> Coalesce:
         *names, below=rule.below, values=values if rule.below is None else values or None,
         tuples_per_file=rule.tuples_per_file,
     )  # fmt: skip
+
+
+def _typed(value: Any, kind: Any) -> Any:
+    """A value that people listed, as a manifest has it; one of another type would never be found."""
+    found = as_stored(value, kind)
+    wanted = {"string": str, "boolean": bool, "int": int, "long": int, "date": int, "timestamp": int}.get(str(kind))
+    if value is not None and wanted is not None and type(found) is not wanted:
+        raise ValueError(f"{value!r} is no {kind}")
+    return found
 
 
 def kinds_of(schema: Any, rule: Coalesce) -> list[Any]:

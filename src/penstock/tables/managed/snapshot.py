@@ -164,14 +164,16 @@ class Draft:
         return path
 
     def _summary(self, metadata: Any, head: Any, gone: Iterable[Any]) -> Any:
-        from pyiceberg.table.snapshots import Operation, SnapshotSummaryCollector, Summary, update_snapshot_summaries
+        from pyiceberg.table.snapshots import Operation, Summary, UpdateMetrics, update_snapshot_summaries
 
-        collected, specs, schema = SnapshotSummaryCollector(), metadata.specs(), metadata.schema()
+        metrics, changed = UpdateMetrics(), set[Any]()
         for written in self._change.added:
-            collected.add_file(data_file(written), schema, specs[written.spec_id])
+            metrics.add_file(data_file(written))
+            changed.add((written.spec_id, written.partition))
         for file in gone:
-            collected.remove_file(file, schema, specs[file.spec_id])
-        told = {**collected.build(), **self._change.properties}
+            metrics.remove_file(file)
+            changed.add((file.spec_id, tuple(file.partition._data)))
+        told = {**metrics.to_dict(), "changed-partition-count": str(len(changed)), **self._change.properties}
         # PyIceberg has no sums for a snapshot that replaces files; they are those of one that overwrites.
         counted = Operation.APPEND if self._change.operation == "append" else Operation.OVERWRITE
         before = None if head is None else head.summary
