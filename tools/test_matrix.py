@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
 def run_tests(version: str, options: list[str]) -> Result:
     """The tests on one version, their output shown as it comes."""
     python = prepare(version)
-    found = [path for kind in ("hive", "iceberg") for path in ROOT.glob(f"tests/spark/test_{kind}_*.py")]
+    found = [path for kind in ("hive", "iceberg", "managed") for path in ROOT.glob(f"tests/spark/test_{kind}_*.py")]
     tests = sorted(str(path.relative_to(ROOT)) for path in found)
     print(f"== pyspark {version}", flush=True)
     start = time.perf_counter()

@@ -28,6 +28,8 @@ from penstock.tables.managed.slots import Slot, assign
 
 TARGET, _TARGET = "write.target-file-size-bytes", 512 << 20
 _GROUP_ROWS, _GROUP_BYTES = 500_000, 128 << 20
+# Row groups of shared files are small: a query of one logical partition reads one or two of them.
+_SHARED_GROUP_ROWS = 65_536
 _GATHERED = 256 << 20
 _SAMPLE = 20_000
 
@@ -137,7 +139,8 @@ class SlotWriter:
         if self._parquet is None:
             self._open(wanted)
         assert self._parquet is not None
-        self._parquet.write_table(pa.table(table.columns, schema=wanted), row_group_size=max(1, table.num_rows))
+        rows = _SHARED_GROUP_ROWS if self._slot.is_shared else max(1, table.num_rows)
+        self._parquet.write_table(pa.table(table.columns, schema=wanted), row_group_size=rows)
         if self._sink.tell() >= self._job.target:
             self._finish()
 
