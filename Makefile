@@ -28,7 +28,7 @@ demo: $(STAMP)  ## see it work on generated data
 
 .PHONY: test
 test: java $(STAMP)  ## all tests but the slow ones (needs Java)
-	@$(RUN) -m pytest -n 2 --dist loadfile -m "not slow" $(ARGS)
+	@$(RUN) -m pytest -n 3 --dist loadfile -m "not slow" $(ARGS)
 
 .PHONY: test-slow
 test-slow: java $(STAMP)  ## the differential tests with 20,000 random examples each, and all that is marked slow

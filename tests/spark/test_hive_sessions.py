@@ -58,6 +58,8 @@ def test_attach_is_idempotent_and_sessions_share_it(spark: SparkSession, layout:
 def test_explain_shows_penstock_and_the_counts(
     spark: SparkSession, layout: Layout, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    # How long a text may be is asked of the session that was used last, which may be another test's.
+    spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
     query = layout.ours(spark).where("dt = '2026-05-16' AND app = 'a'")
     for mode in ("simple", "extended", "formatted", "cost"):
         query.explain(mode=mode)

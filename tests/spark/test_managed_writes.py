@@ -114,6 +114,13 @@ def test_a_table_without_partitions_is_written_and_overwritten(spark: SparkSessi
     assert as_set(plain.arrow()) == of(rows.where("id < 10"))
 
 
+def test_a_table_is_made_by_the_schema_of_the_rows(rows: DataFrame, lake: Any) -> None:
+    made = lake.create_table("web.made", rows.schema, ["bucket(4, id)", "truncate(4, app)"])
+    made.append(rows)
+    assert as_set(made.arrow()) == of(rows)
+    assert len(made.plan("id = 7").files) < len(made.plan().files)
+
+
 def test_columns_are_found_by_name_in_any_order_and_case(rows: DataFrame, table: ManagedTable) -> None:
     table.append(rows.select("inner", "ID", "tags", "Ts", "app"))
     assert table.schema.names == ["ts", "app", "id", "tags", "inner"]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from penstock import errors
 from penstock.errors import (
+    ConflictError,
     EvaluationError,
     LakeError,
     LayoutError,
@@ -23,7 +24,9 @@ from penstock.errors import (
 )
 
 PREDICATE_ERRORS = [PredicateError, UnknownColumnError, TypeMismatchError]
-PLAIN_ERRORS = [PenstockError, SchemaError, EvaluationError, LakeError, LayoutError, LimitError, StorageError]
+PLAIN_ERRORS = [
+    PenstockError, SchemaError, EvaluationError, ConflictError, LakeError, LayoutError, LimitError, StorageError,
+]  # fmt: skip
 
 
 def columns(line: str) -> int:

@@ -11,26 +11,27 @@
 
 Spark hands the rows to tasks as they are: no shuffle brings the rows of a partition together, as `table.append(df)`
 does. Each task shares its small partitions among its own files; `compact()` merges them later.
+
+Every session that is attached registers this source, so what only a write needs is imported when it is needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from penstock.errors import LakeError
-from penstock.spark.write import arrow_schema
-from penstock.tables.lake import connect
-from penstock.tables.managed import write
-from penstock.tables.managed.conform import check_schema
-from penstock.tables.managed.files import WriteJob, WrittenFile, discard, fine_tuples, write_rows
-from penstock.tables.managed.removal import ByPartition, Removal
-from penstock.tables.managed.table import ManagedTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from penstock.tables.managed.files import WriteJob, WrittenFile
+    from penstock.tables.managed.removal import Removal
+    from penstock.tables.managed.table import ManagedTable
 
 _HINT = "set the options table, and warehouse or catalog"
 
@@ -45,6 +46,10 @@ class PenstockSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """A writer for one job; what is wrong with the options is said here."""
+        from penstock.spark.write import arrow_schema
+        from penstock.tables.managed import write
+        from penstock.tables.managed.conform import check_schema
+
         table = open_table(self.options)
         where, dynamic = self.options.get("where"), _is_true(self.options.get("dynamic"))
         if (where is not None or dynamic) and not overwrite:
@@ -72,10 +77,16 @@ class Writer(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """In a task: rows as files."""
+        from penstock.tables.managed.files import write_rows
+
         return Written(write_rows(self._job, self._tables(iterator)))
 
     def commit(self, messages: list[Any]) -> None:
         """On the driver: one snapshot for all tasks."""
+        from penstock.tables.managed import write
+        from penstock.tables.managed.files import fine_tuples
+        from penstock.tables.managed.removal import ByPartition
+
         files = [file for message in messages if message is not None for file in message.files]
         table = open_table(self._options)
         if not self._overwrite:
@@ -87,10 +98,16 @@ class Writer(DataSourceArrowWriter):
 
     def abort(self, messages: list[Any]) -> None:
         """On the driver, when a task failed: what the others wrote is removed."""
+        from penstock.tables.managed.files import discard
+
         for message in messages:
             discard(self._job.io, () if message is None else message.files)
 
     def _tables(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+        import pyarrow as pa
+
+        from penstock.tables.managed.conform import check_schema
+
         for batch in batches:
             table = pa.table(batch)
             yield table.select(check_schema(table.schema, self._job.layout.schema))
@@ -98,6 +115,9 @@ class Writer(DataSourceArrowWriter):
 
 def open_table(options: Mapping[str, str]) -> ManagedTable:
     """The table that the options name."""
+    from penstock.tables.lake import connect
+    from penstock.tables.managed.table import ManagedTable
+
     name = options.get("table")
     warehouse, catalog = options.get("warehouse"), options.get("catalog")
     if name is None or (warehouse is None and catalog is None):
