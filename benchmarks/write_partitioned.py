@@ -87,7 +87,7 @@ def of_the_runtime(home: Path, source: str) -> dict[str, float] | None:
     except Unavailable as reason:
         print(f"without Iceberg's Spark runtime: {reason}")
         return None
-    judge = IcebergJudge(pyspark, jars, home / "judge")
+    judge = IcebergJudge(pyspark, jars, home / "judge", memory="4g")
     try:
         return judge.ask(judged, source, str(home))
     finally:

@@ -31,7 +31,7 @@ QUESTION = "question_number"
 class IcebergJudge(SparkProcess):
     """Spark with Iceberg's runtime; tables are written below a folder."""
 
-    def __init__(self, pyspark: Path, jars: Sequence[Path], warehouse: Path) -> None:
+    def __init__(self, pyspark: Path, jars: Sequence[Path], warehouse: Path, memory: str = "1g") -> None:
         config = {
             "spark.jars": ",".join(map(str, jars)),
             "spark.sql.extensions": f"{_SPARK}.extensions.IcebergSparkSessionExtensions",
@@ -47,6 +47,7 @@ class IcebergJudge(SparkProcess):
             "spark.sql.codegen.factoryMode": "NO_CODEGEN",
             "spark.ui.showConsoleProgress": "false",
             "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.memory": memory,
             # Else a JVM that is warm leaves out what an error says, and the errors that are known are not recognised.
             "spark.driver.extraJavaOptions": "-XX:-OmitStackTraceInFastThrow",
         }
