@@ -240,6 +240,17 @@ def test_compaction_in_spark_merges_promotes_and_folds(
     assert as_set(table.arrow()) == of(rows)
 
 
+def test_every_session_knows_the_data_source(
+    spark: SparkSession, rows: DataFrame, table: ManagedTable, tmp_path: Path
+) -> None:
+    where = {"table": "web.events", "warehouse": str(tmp_path / "lake")}
+    for other in (spark.newSession(), spark.newSession(), spark):
+        assert penstock.attach(penstock.attach(other)) is other
+        given = other.createDataFrame(rows.where("id < 10").toArrow(), rows.schema)
+        given.write.format("penstock").options(**where).mode("append").save()
+    assert table.refresh().count() == 30
+
+
 def test_a_dataframe_stays_with_the_version_it_was_made_from(
     spark: SparkSession, rows: DataFrame, table: ManagedTable
 ) -> None:

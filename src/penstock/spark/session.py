@@ -20,6 +20,7 @@ from penstock.spark.compile import new
 _MARK = "[PENSTOCK-"
 _NO_FIELD_IDS = "doesn't contain any field Ids"  # what Spark says of a file that it should read by field id
 _FROM_PYTHON = re.compile(r"^penstock\.errors\.(\w+): (.*)$", re.MULTILINE)
+_HAS_SOURCE = "_penstock_has_source"
 _errors: dict[str, PenstockError] = {}
 _numbers = itertools.count(1)
 _lock = threading.Lock()
@@ -54,9 +55,25 @@ def attach(spark: Any) -> Any:
 
 
 def _register_source(spark: Any) -> None:
+    """Make `format("penstock")` known, once for a session.
+
+    Whether there is such a source already Spark asks of the session that is active, whichever one it is told to.
+    """
     from penstock.spark.source import PenstockSource
 
-    spark.dataSource.register(PenstockSource)
+    if getattr(spark, _HAS_SOURCE, False):
+        return
+    if is_connect(spark):
+        spark.dataSource.register(PenstockSource)
+    else:
+        sessions = spark._jvm.org.apache.spark.sql.classic.SparkSession
+        before = sessions.getActiveSession()
+        sessions.setActiveSession(spark._jsparkSession)
+        try:
+            spark.dataSource.register(PenstockSource)
+        finally:
+            sessions.setActiveSession(before.get()) if before.isDefined() else sessions.clearActiveSession()
+    setattr(spark, _HAS_SOURCE, True)
 
 
 def is_connect(spark: Any) -> bool:

@@ -164,7 +164,7 @@ class _Work:
 
     def write(self, job: WriteJob) -> list[WrittenFile]:
         """The rows of the chosen files as new files."""
-        tasks = [self.tasks[path] for path in sorted(self.chosen)]
+        tasks = [task for path, task in self.tasks.items() if path in self.chosen]
         if tasks and sum(task.size or 0 for task in tasks) > LOCALLY:
             files: list[WrittenFile] = bridge.rewrite(job, self._only(tasks))
             return files

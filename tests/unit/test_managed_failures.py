@@ -1,0 +1,209 @@
+"""Failures while a managed table is written: the table and its folder are as they were, or it is said."""
+
+from __future__ import annotations
+
+import datetime as dt
+import errno
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.io.pyarrow import PyArrowFile
+
+import penstock
+from penstock import Coalesce
+from penstock.errors import LakeError, StorageError
+from penstock.tables.managed.commit import UnknownOutcomeError
+from penstock.tables.managed.table import ManagedTable
+from tests.fixtures.managed_tables import (
+    bag,
+    files_below,
+    local,
+    managed_table,
+    reachable,
+    reopened,
+    snapshot_ids,
+)
+from tests.fixtures.managed_values import EVENTS, events
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> ManagedTable:
+    found = managed_table(tmp_path, EVENTS, ["app"], coalesce=["app"])
+    found.append(events())
+    return found
+
+
+class Full:
+    """A disk that takes so many octets and no more."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self._lock = threading.Lock()
+
+    def take(self, octets: int) -> None:
+        with self._lock:
+            if octets > self.room:
+                self.room = 0
+                raise OSError(errno.ENOSPC, "No space left on device")
+            self.room -= octets
+
+
+class OnAFullDisk:
+    """A stream to a file of that disk."""
+
+    closed = False
+
+    def __init__(self, inner: Any, disk: Full) -> None:
+        self._inner, self._disk = inner, disk
+
+    def write(self, data: Any) -> int:
+        self._disk.take(len(memoryview(data)))
+        return int(self._inner.write(data) or len(memoryview(data)))
+
+    def flush(self) -> None:
+        self._inner.flush()
+
+    def tell(self) -> int:
+        return int(self._inner.tell())
+
+    def close(self) -> None:
+        self.closed = True
+        self._inner.close()
+
+    def readable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def __enter__(self) -> OnAFullDisk:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Full]:
+    found = Full(1 << 40)
+    create = PyArrowFile.create
+
+    def full(self: PyArrowFile, overwrite: bool = False) -> Any:
+        made = OnAFullDisk(create(self, overwrite), found)
+        return pa.PythonFile(made, mode="w") if self.location.endswith(".parquet") else made
+
+    monkeypatch.setattr(PyArrowFile, "create", full)
+    yield found
+    monkeypatch.undo()
+
+
+WRITES: dict[str, Callable[[ManagedTable], Any]] = {
+    "append": lambda table: table.append(events(10, "abcdefgh")),
+    "overwrite where": lambda table: table.overwrite(events(10), "id = 1"),
+    "overwrite dynamic": lambda table: table.overwrite(events(10, "b"), dynamic=True),
+    "delete": lambda table: table.delete("id = 1"),
+    "compact": lambda table: table.compact(),
+}
+
+
+class TestFailures:
+    @pytest.mark.parametrize("write", WRITES)
+    def test_a_full_disk_leaves_the_table_and_the_folder_as_they_were(
+        self, tmp_path: Path, disk: Full, write: str
+    ) -> None:
+        table = managed_table(tmp_path, EVENTS, ["app"], coalesce=Coalesce("app", values=["a", "b"]))
+        table.append(events())
+        table.append(events(4))
+        rows, before = bag(table.arrow()), files_below(tmp_path)
+        failed = room = 0
+        while True:
+            disk.room = room
+            try:
+                WRITES[write](table)
+                break
+            except UnknownOutcomeError:  # the catalog itself could not write: it may not be known what it did
+                assert any(path.endswith(".metadata.json") for path in files_below(tmp_path) - before)
+                before = files_below(tmp_path)
+            except (OSError, penstock.PenstockError):
+                assert files_below(tmp_path) == before, room
+            failed += 1
+            disk.room = 1 << 40
+            assert bag(reopened(tmp_path).arrow()) == rows, room
+            room += 1_301
+        assert failed > 5, "the disk was never full"
+        disk.room = 1 << 40
+        table.refresh()
+        table.sweep(older_than=dt.timedelta(0), force=True)
+        assert files_below(tmp_path) == reachable(table)
+
+    def test_a_writer_that_is_behind_appends_without_loss(self, table: ManagedTable, tmp_path: Path) -> None:
+        behind = [reopened(tmp_path) for _ in range(4)]
+        table.append(events(10))
+        behind[0].append(events(20))
+        behind[1].delete("app = 'a'")
+        behind[2].overwrite(events(30, "b"), dynamic=True)
+        behind[3].set_coalesce(None)
+        table.append(events(40, "a"))
+        assert sorted(table.arrow()["id"].to_pylist()) == [2, 12, 22, 30, 40]
+        assert table.coalesce is None
+
+    @pytest.mark.parametrize("write", WRITES)
+    def test_a_commit_whose_answer_gets_lost_is_recognised(
+        self, table: ManagedTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: str
+    ) -> None:
+        table.append(events(4))
+        twin = managed_table(tmp_path / "twin", EVENTS, ["app"], coalesce=["app"])
+        twin.append(events())
+        twin.append(events(4))
+        WRITES[write](twin)
+        commit = SqlCatalog.commit_table
+
+        def lost(self: SqlCatalog, *args: Any) -> Any:
+            commit(self, *args)
+            raise ConnectionResetError("the connection was reset")
+
+        monkeypatch.setattr(SqlCatalog, "commit_table", lost)
+        WRITES[write](table)
+        monkeypatch.undo()
+        assert bag(reopened(tmp_path).arrow()) == bag(twin.arrow()) == bag(table.arrow())
+        assert len(snapshot_ids(table)) == 3
+        assert files_below(tmp_path) - files_below(tmp_path / "twin") == reachable(table)
+
+    @pytest.mark.parametrize("write", WRITES)
+    def test_a_catalog_that_is_gone_is_a_clear_error_and_no_file_of_the_table_is_lost(
+        self, table: ManagedTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: str
+    ) -> None:
+        table.append(events(4))
+        rows = bag(table.arrow())
+
+        def gone(self: SqlCatalog, *args: Any) -> Any:
+            raise ConnectionResetError("the connection was reset")
+
+        monkeypatch.setattr(SqlCatalog, "commit_table", gone)
+        with pytest.raises(LakeError, match="the connection was reset"):
+            WRITES[write](table)
+        monkeypatch.undo()
+        assert bag(reopened(tmp_path).arrow()) == rows
+        assert reachable(table) <= files_below(tmp_path)
+
+    def test_a_data_file_that_is_gone_is_a_clear_error_and_nothing_changes(
+        self, table: ManagedTable, tmp_path: Path
+    ) -> None:
+        table.append(events(10))
+        (path,) = [local(task.path) for task in table.plan("id = 10").files]
+        Path(path).unlink()
+        before = files_below(tmp_path)
+        for write in (lambda: table.delete("id = 10"), lambda: table.overwrite(events(20), "id = 10")):
+            with pytest.raises(StorageError, match="does not exist"):
+                write()
+        assert files_below(tmp_path) == before
+        table.delete("id >= 10")  # needs no row of it
+        assert bag(table.arrow()) == bag(events())
