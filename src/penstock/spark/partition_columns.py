@@ -6,7 +6,6 @@ one is computed in Python, on Arrow columns where Spark can (from 4.1).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -34,7 +33,7 @@ def _column(field: Any, schema: Any) -> Any:
         case "void":
             return F.lit(None).cast("int")
         case "bucket":
-            return _bucket(field, kind)(column)
+            return _bucket(field, *_as_number(column, kind))
         case "truncate":
             return _truncated(column, kind, int(name[len("truncate[") : -1]))
         case "hour" if str(kind) == "timestamp":
@@ -98,7 +97,26 @@ def _number(value: int) -> Any:
     return F.lit(str(value)).cast("decimal(38,0)")
 
 
-def _bucket(field: Any, kind: Any) -> Callable[[Any], Any]:
+def _as_number(column: Any, kind: Any) -> tuple[Any, Any]:
+    """A date or a time as the number that is hashed: Python, on Spark 4.0, would get it in the machine's zone."""
+    from pyiceberg.types import LongType
+    from pyspark.sql import functions as F
+
+    match str(kind):
+        case "date":
+            return F.unix_date(column).cast("bigint"), LongType()
+        case "timestamptz":
+            return F.unix_micros(column), LongType()
+        case "timestamp":
+            seconds = F.hour(column) * 3600 + F.minute(column) * 60
+            fraction = (F.extract(F.lit("SECOND"), column) * 1_000_000).cast("bigint")
+            days = F.unix_date(column.cast("date")).cast("bigint")
+            return days * _DAY + seconds.cast("bigint") * 1_000_000 + fraction, LongType()
+        case _:
+            return column, kind
+
+
+def _bucket(field: Any, column: Any, kind: Any) -> Any:
     from pyspark.sql import functions as F
 
     transform = field.transform
@@ -107,10 +125,9 @@ def _bucket(field: Any, kind: Any) -> Callable[[Any], Any]:
         def buckets(values: pa.Array) -> pa.Array:
             return transform_array(values, transform, kind)
 
-        found: Callable[[Any], Any] = F.arrow_udf(buckets, "int")
-        return found
+        return F.arrow_udf(buckets, "int")(column)
 
     def bucket(value: Any) -> Any:
         return transform_array(pa.array([value]), transform, kind)[0].as_py()
 
-    return F.udf(bucket, "int")
+    return F.udf(bucket, "int")(column)
