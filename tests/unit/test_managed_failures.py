@@ -28,14 +28,12 @@ from tests.fixtures.managed_tables import (
     reopened,
     snapshot_ids,
 )
-from tests.fixtures.managed_values import EVENTS, events
+from tests.fixtures.managed_values import EVENTS, events, events_table
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> ManagedTable:
-    found = managed_table(tmp_path, EVENTS, ["app"], coalesce=["app"])
-    found.append(events())
-    return found
+    return events_table(tmp_path)
 
 
 class Full:

@@ -42,11 +42,17 @@ from tests.fixtures.managed_values import (
     REWRITTEN,
     VALUES,
     events,
+    events_table,
     internal,
     keyed,
     keyed_table,
     shown,
 )
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> ManagedTable:
+    return events_table(tmp_path)
 
 
 class TestTransforms:

@@ -32,14 +32,12 @@ from tests.fixtures.managed_tables import (
     reopened,
     snapshot_ids,
 )
-from tests.fixtures.managed_values import EVENTS, VALUES, events, keyed, keyed_table, replaced
+from tests.fixtures.managed_values import EVENTS, VALUES, events, events_table, keyed, keyed_table, replaced
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> ManagedTable:
-    found = managed_table(tmp_path, EVENTS, ["app"], coalesce=["app"])
-    found.append(events())
-    return found
+    return events_table(tmp_path)
 
 
 class TestRowsThatDoNotFit:

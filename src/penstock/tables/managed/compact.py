@@ -28,13 +28,13 @@ from penstock.tables import bridge
 from penstock.tables.iceberg.plan import only
 from penstock.tables.iceberg.read import Reader
 from penstock.tables.iceberg.table import IcebergTable
-from penstock.tables.managed.commit import Overtaken, UnknownOutcomeError, commit, fresh
-from penstock.tables.managed.files import WriteJob, WrittenFile, discard, write_rows
+from penstock.tables.managed.commit import fresh
+from penstock.tables.managed.files import WriteJob, WrittenFile, write_rows
 from penstock.tables.managed.layout import Layout, Tuple
 from penstock.tables.managed.live import LiveFile, live_files, logical_sizes
 from penstock.tables.managed.removal import unfiltered
 from penstock.tables.managed.snapshot import Change
-from penstock.tables.managed.write import LOCALLY, prepare
+from penstock.tables.managed.write import LOCALLY, attempt, prepare
 
 _ATTEMPTS = 20
 _SMALL = 0.75  # of the target size
@@ -119,16 +119,9 @@ def _compact(
         job = work.job()
         files = work.write(job)
         change = Change("replace", files, frozenset(work.chosen), now.version.snapshot_id, sort_manifests=True)
-        try:
-            published = commit(now.table, now.sources, change)
+        published = attempt(now, job, files, change)
+        if published is not None:
             return published, work.result(reopen(published), files), work.knows_all
-        except Overtaken:
-            discard(job.io, files)
-        except UnknownOutcomeError:
-            raise
-        except Exception:
-            discard(job.io, files)
-            raise
     said = f"{table.name} was changed by other writers during all of {_ATTEMPTS} attempts"
     raise ConflictError(said, hint="nothing was changed; compact when they are done, or less at once: where=…")
 

@@ -147,17 +147,23 @@ def _take_away(
             touches=_touches(removal, reopen, found),
             properties=properties,
         )
-        try:
-            return commit(now.table, now.sources, change)
-        except Overtaken:
-            discard(job.io, rewritten)
-        except UnknownOutcomeError:
-            raise
-        except Exception:
-            discard(job.io, rewritten)
-            raise
+        published = attempt(now, job, rewritten, change)
+        if published is not None:
+            return published
     said = f"{table.name} was changed by other writers during all of {_PLANS} attempts"
     raise ConflictError(said, hint="nothing was changed; try again when they are done")
+
+
+def attempt(now: IcebergTable, job: WriteJob, written: Sequence[WrittenFile], change: Change) -> Any | None:
+    """Commit a change that was planned on a version of the table; None when another writer overtook it.
+
+    What was written for it is removed, unless it took place or may have.
+    """
+    try:
+        with _removed_on_failure(job, written):
+            return commit(now.table, now.sources, change)
+    except Overtaken:
+        return None
 
 
 def _touches(removal: Removal, reopen: Reopen, found: Found) -> Callable[[Any], bool]:
