@@ -119,6 +119,8 @@ def test_a_table_is_made_by_the_schema_of_the_rows(rows: DataFrame, lake: Any) -
     made.append(rows)
     assert as_set(made.arrow()) == of(rows)
     assert len(made.plan("id = 7").files) < len(made.plan().files)
+    for where in ("id = 7", "id IN (8, 9, 10, 11)", "app = 'app9'", "app = 'huge'", "app IS NULL"):
+        assert as_set(made.arrow(where)) == of(rows.where(where)), where
 
 
 def test_columns_are_found_by_name_in_any_order_and_case(rows: DataFrame, table: ManagedTable) -> None:
