@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from penstock.errors import PenstockError, PenstockWarning
+    from penstock.shred.rule import Shred
     from penstock.spark.session import attach, session
     from penstock.tables.hive.table import hive
     from penstock.tables.iceberg.open import iceberg
@@ -25,6 +26,7 @@ __all__ = [
     "Coalesce",
     "PenstockError",
     "PenstockWarning",
+    "Shred",
     "__version__",
     "attach",
     "connect",
@@ -38,6 +40,7 @@ _HOMES = {
     "Coalesce": "penstock.tables.managed.coalesce",
     "PenstockError": "penstock.errors",
     "PenstockWarning": "penstock.errors",
+    "Shred": "penstock.shred.rule",
     "attach": "penstock.spark.session",
     "connect": "penstock.tables.lake",
     "hive": "penstock.tables.hive.table",

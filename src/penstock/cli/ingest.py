@@ -118,7 +118,8 @@ def _read(spark: Any, kind: str, place: Mapping[str, Any]) -> Any:
 
 
 def _rule(columns: str | None, below: str | None) -> Any:
-    from penstock.tables.managed.coalesce import Coalesce, read_names
+    from penstock.shred.names import read_names
+    from penstock.tables.managed.coalesce import Coalesce
 
     if columns is None:
         if below is not None:

@@ -42,6 +42,7 @@ from penstock.predicate.tree import (
     Or,
     fold,
     is_term,
+    terms_of,
     walk,
 )
 from penstock.predicate.types import normalize
@@ -52,9 +53,14 @@ from penstock.predicate.vector import Mask, Vector, union
 Rows = Mapping[Expr, pa.Array]
 
 
-def filter_mask(predicate: Expr, table: pa.Table | pa.RecordBatch, zone: str = "UTC") -> pa.BooleanArray:
-    """True, false or null for each row of `table`; raises `EvaluationError` where Spark would raise."""
-    vector = evaluate(predicate, read_terms(predicate, table), table.num_rows, zone)
+def filter_mask(
+    predicate: Expr, table: pa.Table | pa.RecordBatch, zone: str = "UTC", given: Rows | None = None
+) -> pa.BooleanArray:
+    """True, false or null for each row of `table`; raises `EvaluationError` where Spark would raise.
+
+    Terms that are `given` need not be in the table.
+    """
+    vector = evaluate(predicate, read_terms(predicate, table, given), table.num_rows, zone)
     if vector.failed is not None:
         row = int(np.argmax(vector.failed))
         why = unevaluable(predicate)
@@ -63,9 +69,9 @@ def filter_mask(predicate: Expr, table: pa.Table | pa.RecordBatch, zone: str = "
     return vector.values
 
 
-def filter_table(predicate: Expr, table: pa.Table, zone: str = "UTC") -> pa.Table:
+def filter_table(predicate: Expr, table: pa.Table, zone: str = "UTC", given: Rows | None = None) -> pa.Table:
     """The rows of `table` for which the predicate is true."""
-    return table.filter(filter_mask(predicate, table, zone))
+    return table.filter(filter_mask(predicate, table, zone, given))
 
 
 def evaluate(expr: Expr, rows: Rows, count: int, zone: str = "UTC") -> Vector:
@@ -102,9 +108,14 @@ def unevaluable(expr: Expr) -> str | None:
     return None
 
 
-def read_terms(expr: Expr, table: pa.Table | pa.RecordBatch) -> Rows:
+def read_terms(expr: Expr, table: pa.Table | pa.RecordBatch, given: Rows | None = None) -> Rows:
     """The columns, nested fields and map columns that a tree mentions, as contiguous arrays of normalised types."""
-    return {node: _read(node, table) for node in walk(expr) if isinstance(node, Column)}
+    found = dict(given or {})
+    for term in terms_of(expr):
+        column: Any = term.container if isinstance(term, Lookup) else term
+        if term not in found and column not in found:
+            found[column] = _read(column, table)
+    return found
 
 
 def read_column(table: pa.Table | pa.RecordBatch, path: Sequence[str], to: pa.DataType) -> pa.Array:

@@ -23,6 +23,7 @@ class Containers:
     rows: pa.Array | None = None
     sizes: pa.Array | None = None
     spec_id: int | None = None
+    shredding: pa.Array | None = None  # what is recorded of each file's sidecars
     deletes: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)  # DeleteFiles, by the file's position
 
     @cached_property

@@ -84,6 +84,7 @@ class FileTask:
     reason: Reason
     residual: Expr
     deletes: tuple[DeleteFile, ...] = ()
+    shredding: str | None = None  # what is recorded of its sidecars
 
 
 class FileTasks(Sequence[FileTask]):
@@ -219,6 +220,7 @@ def _task(judgement: Judgement, i: int) -> FileTask:
         reason=judgement.reason(i),
         residual=judgement.residual(i),
         deletes=containers.deletes.get(i, ()),
+        shredding=_entry(containers.shredding, i),
     )
 
 

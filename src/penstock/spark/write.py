@@ -70,6 +70,13 @@ def rewrite_table(job: WriteJob, table: Any) -> list[WrittenFile]:
     return write_dataframe(job, table.dataframe(SparkSession.getActiveSession() or session()))
 
 
+def sample(df: Any, names: Sequence[str], rows: int) -> pa.Table:
+    """The first rows of a DataFrame, of some columns: any others would cost a pass over all of them."""
+    with progress("looking for hot keys"):
+        found: pa.Table = df.select(*map(_column, names)).limit(rows).toArrow()
+    return found
+
+
 def map_files(tasks: Sequence[Any], work: Callable[[Any], Any]) -> list[Any]:
     """Do something with each of some files in tasks of the session that is there, or of a new one."""
     from pyspark.sql import SparkSession

@@ -36,6 +36,13 @@ def write(job: Any, df: Any) -> Any:
     return write_dataframe(job, df)
 
 
+def sample(df: Any, names: Any, rows: int) -> Any:
+    """Some rows of a DataFrame, as Arrow's."""
+    from penstock.spark.write import sample as take
+
+    return take(df, names, rows)
+
+
 def rewrite(job: Any, table: Any) -> Any:
     """Write all rows of a table as data files again, in Spark's tasks."""
     from penstock.spark.write import rewrite_table

@@ -24,6 +24,8 @@ from penstock.predicate.bind import Context
 from penstock.predicate.schema import as_schema
 from penstock.predicate.sql import quote_name
 from penstock.predicate.types import type_name
+from penstock.shred.rule import Asked as Shredding
+from penstock.shred.rule import as_rules
 from penstock.tables import bridge
 from penstock.tables.hive.table import HiveTable, hive
 from penstock.tables.iceberg.open import CatalogSource, clear_errors, embedded_catalog, open_catalog, sources_of
@@ -59,17 +61,21 @@ class Lake:
         partition_by: str | Sequence[str] = (),
         *,
         coalesce: Coalesce | str | Sequence[str] | None = None,
+        shred: Shredding | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> ManagedTable:
         """Make a table. The schema is DDL text, or Arrow's, Iceberg's or Spark's.
 
         `partition_by` names columns and Iceberg's transforms of them: `["day(ts)", "app", "bucket(16, user_id)"]`.
         `coalesce` says which partitions share files: `["app"]`, or `penstock.Coalesce("app", below="32MB")`.
+        `shred` says which keys of maps get columns of their own: `{"headers": ["content-type"]}`,
+        `{"headers": "auto"}`, or `{"headers": penstock.Shred("content-type", mode="mirror")}`.
         """
         if self.warehouse is not None and _DECLARED.fullmatch(name) and self._path(name).exists():
             raise LakeError(f"{name} is a declared layout", hint="make the table under another name")
         with clear_errors("the catalog", {}):
-            made = create(self.catalog, name, schema, partition_by, as_rule(coalesce), properties or {})
+            rule, hot = as_rule(coalesce), as_rules(shred)
+            made = create(self.catalog, name, schema, partition_by, rule, hot, properties or {})
         return managed(made, name, self.timezone)
 
     def register(self, name: str, table: HiveTable) -> HiveTable:

@@ -11,14 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.predicate.tree import Column
+from penstock.predicate.tree import Column, Expr
 from penstock.prune.containers import Containers
-from penstock.prune.facts import Bounds, Exact, Fact
+from penstock.prune.facts import Bounds, Exact, Fact, encode
+from penstock.shred.record import State, read_record, state_of
+from penstock.shred.sidecars import Sidecar
 from penstock.tables.file_metadata import metadata_facts
 from penstock.tables.iceberg.columns import Columns
 from penstock.tables.iceberg.logical import Logical, read_logical
@@ -29,6 +32,13 @@ from penstock.tables.iceberg.statistics import ManifestEntries
 _ENOUGH = 20_000
 # Files whose columns are kept between plans.
 _MOST_KEPT = 2_000_000
+
+
+class HotKey(NamedTuple):
+    """A key of a map that a predicate asks about, and its sidecar."""
+
+    term: Expr
+    sidecar: Sidecar
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,27 +89,29 @@ class FileBatch:
 
     def logical(self, columns: Columns) -> list[Logical]:
         """Which logical values the files hold, as far as their entries say it."""
-        key = ("logical", id(columns.schema))
+        key = ("logical", columns.key)
         found: list[Logical] = self._once(key, lambda: read_logical(self.column("logical_partition_values"), columns))
         return found
 
-    def containers(self, columns: Columns, used: Sequence[Column]) -> Containers:
-        """The files with what is known of the columns that a predicate uses."""
+    def containers(self, columns: Columns, used: Sequence[Column], keys: Sequence[HotKey] = ()) -> Containers:
+        """The files with what is known of the columns, and of the keys of maps, that a predicate uses."""
         paths = tuple(sorted({column.path for column in used}))
-        key = ("containers", id(columns.schema), paths)
-        found: Containers = self._once(key, lambda: self._containers(columns, paths))
+        key = ("containers", columns.key, paths, tuple(keys))
+        found: Containers = self._once(key, lambda: self._containers(columns, paths, keys))
         return found
 
-    def _containers(self, columns: Columns, paths: Sequence[tuple[str, ...]]) -> Containers:
+    def _containers(self, columns: Columns, paths: Sequence[tuple[str, ...]], keys: Sequence[HotKey]) -> Containers:
         partition = (self._exact(spec_field) for spec_field in self.spec.fields)
         bounds = (self._bounds(columns, path) for path in paths)
         facts: list[Fact] = [fact for fact in (*partition, *bounds) if fact is not None]
         facts += [logical.fact for logical in self.logical(columns)]
+        facts += [self._key_bounds(hot, columns) for hot in keys]
         names, sizes = self.column("file_path"), self.column("file_size_in_bytes")
         if any(path[0] == "_metadata" for path in paths):
             facts += metadata_facts(names.to_pylist(), sizes)
         rows = self.column("record_count")
-        return Containers(self.count, facts, names, rows, sizes, self.spec.spec_id)
+        shredding = self.column("map_shredding")
+        return Containers(self.count, facts, names, rows, sizes, self.spec.spec_id, shredding)
 
     def _exact(self, spec_field: SpecField) -> Exact | None:
         values = self.partition(spec_field)
@@ -124,6 +136,17 @@ class FileBatch:
         label = f"bounds of {'.'.join(path)}"
         return Bounds(columns.by_id[field_id], lower, upper, nulls, nans, values, label=label)
 
+    def _key_bounds(self, hot: HotKey, columns: Columns) -> Bounds:
+        """The bounds of a sidecar are those of its key in files of which it is known that the sidecar says all."""
+        codes, texts = encode(self.column("map_shredding"))
+        records = [*map(read_record, texts.to_pylist()), None]
+        known = pa.array(np.array([state_of(record, hot.sidecar) >= State.VALUE for record in records])[codes])
+        kind = columns.schema.find_field(hot.sidecar.source).field_type.value_type
+        lower, upper = (_joined([part.bounds(hot.sidecar.id, kind)[i] for part in self.parts]) for i in (0, 1))
+        nulls, nans, values = (_joined([part.counts(hot.sidecar.id)[i] for part in self.parts]) for i in (0, 1, 2))
+        lower, upper, nulls, nans, values = (_where(known, each) for each in (lower, upper, nulls, nans, values))
+        return Bounds(hot.term, lower, upper, nulls, nans, values, label=f"bounds of {hot.term}")
+
     def _once(self, key: Any, make: Any) -> Any:
         if key not in self._made:
             self._made[key] = make()
@@ -136,6 +159,10 @@ def _joined(parts: Sequence[pa.Array | None]) -> pa.Array | None:
     if len(known) < len(parts):
         return None
     return known[0] if len(known) == 1 else pa.concat_arrays(known)
+
+
+def _where(known: pa.Array, column: pa.Array | None) -> pa.Array | None:
+    return None if column is None else pc.if_else(known, column, pa.scalar(None, column.type))
 
 
 class Batches:

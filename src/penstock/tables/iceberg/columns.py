@@ -44,6 +44,11 @@ class Columns:
     schema: Any  # PyIceberg's
 
     @cached_property
+    def key(self) -> str:
+        """What makes two of them the same."""
+        return repr([(path, field_id, str(kind)) for path, (field_id, kind) in self.ids.items()])
+
+    @cached_property
     def arrow(self) -> pa.Schema:
         """Names and types, as predicates and people use them."""
         return pa.schema([_field(field) for field in self.schema.fields])

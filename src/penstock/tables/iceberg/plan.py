@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.errors import LakeError
-from penstock.predicate.tree import Column, walk
+from penstock.predicate.tree import Column, Expr, Literal, Lookup, terms_of, walk
 from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.plan import Plan, count, make_plan
 from penstock.prune.report import Level
 from penstock.prune.verdict import Reason, Verdict
-from penstock.tables.iceberg.batch import Batches, FileBatch
+from penstock.tables.iceberg.batch import Batches, FileBatch, HotKey
 from penstock.tables.iceberg.cache import ManifestCache
 from penstock.tables.iceberg.deletes import Deletes
 from penstock.tables.iceberg.manifest_list import ManifestLists, files_in, rows_in
@@ -105,11 +105,23 @@ def _judge_files(
     pruner: Pruner, version: Version, sources: Sources, manifests: Sequence[Any], also: Sequence[Column] = ()
 ) -> list[tuple[FileBatch, Judgement]]:
     used = [*also, *(node for node in walk(pruner.predicate) if isinstance(node, Column))]
+    keys = hot_keys(version, pruner.predicate)
     found = []
     for batch in _batches(version, sources, manifests):
-        judgement = pruner.judge(batch.containers(version.columns, used))
+        judgement = pruner.judge(batch.containers(version.columns, used, keys))
         _check_formats(batch, judgement)
         found.append((batch, judgement))
+    return found
+
+
+def hot_keys(version: Version, predicate: Expr) -> list[HotKey]:
+    """The keys of maps that a predicate asks about and that have sidecars."""
+    found = []
+    for term in terms_of(predicate) if version.sidecars else ():
+        if isinstance(term, Lookup) and isinstance(term.container, Column):
+            field_id = version.columns.ids.get(term.container.path, (None, None))[0]
+            key = term.key.value if isinstance(term.key, Literal) else None
+            found += [HotKey(term, s) for s in version.sidecars if (s.source, s.key) == (field_id, key)]
     return found
 
 

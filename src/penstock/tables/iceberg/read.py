@@ -7,7 +7,7 @@ index is its position, which is what deletes are about.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -15,14 +15,16 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.errors import LakeError, StorageError
-from penstock.predicate.evaluate import as_type, filter_table
-from penstock.predicate.tree import Column, Expr, walk
+from penstock.predicate.evaluate import as_type, evaluate, filter_mask, read_terms
+from penstock.predicate.tree import Column, Expr, Lookup, terms_of
 from penstock.prune.plan import DeleteFile, FileTask
 from penstock.tables.iceberg.bounds import uuid_text
-from penstock.tables.iceberg.columns import Columns
 from penstock.tables.iceberg.equality import listed
 from penstock.tables.iceberg.positions import Positions
+from penstock.tables.iceberg.shredded import ShreddedFile
 from penstock.tables.iceberg.version import Version
+
+Keys = Mapping[str, Lookup]  # names that stand for keys of maps
 
 _AT_ONCE = 4
 _HINT = "the table's files are damaged or were cleaned up; open another snapshot, or restore the file"
@@ -39,17 +41,48 @@ class Reader:
     def __reduce__(self) -> tuple[Any, ...]:
         return Reader, (self._version, self._io, self._zone)
 
-    def rows(self, tasks: Sequence[FileTask], names: Sequence[str]) -> Iterator[pa.Table]:
+    def rows(self, tasks: Sequence[FileTask], names: Sequence[str], keys: Keys | None = None) -> Iterator[pa.Table]:
         """The matching rows of each file, in the files' order."""
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="penstock-read") as pool:
-            yield from pool.map(lambda task: self.file(task, names), tasks)
+            yield from pool.map(lambda task: self.file(task, names, keys), tasks)
 
-    def file(self, task: FileTask, names: Sequence[str]) -> pa.Table:
-        """The rows of one file that are not deleted and match its residual."""
+    def file(self, task: FileTask, names: Sequence[str], keys: Keys | None = None) -> pa.Table:
+        """The rows of one file that are not deleted and match its residual.
+
+        A name is a column's, or that of one of the keys of maps.
+        """
+        asked = keys or {}
+        shredded = ShreddedFile(self._version, task.shredding)
+        terms = [*terms_of(task.residual), *asked.values()]
+        looked_up = [term for term in dict.fromkeys(terms) if isinstance(term, Lookup) and shredded.has(term)]
+        columns = {n for n in names if n not in asked} | {_column(term) for term in terms if term not in looked_up}
+        if not columns and not asked:
+            columns = set(self._version.columns.arrow.names[:1])  # rows are counted by some column
+        table = self._alive(task, self._stored(shredded, columns, looked_up))
+        fields = [field for field in self._version.columns.arrow if field.name in columns]
+        arrays = [_as(shredded.column(field.name, table), field.type) for field in fields]
+        shown = pa.table(arrays, schema=pa.schema(fields))
+        given: dict[Expr, pa.Array] = {term: _as(shredded.key(term, table), term.type) for term in looked_up}
+        for name, term in asked.items():
+            rows = read_terms(term, shown, given)
+            arrays.append(evaluate(term, rows, table.num_rows, self._zone).values)
+            fields.append(pa.field(name, term.type))
+        shown = pa.table(arrays, schema=pa.schema(fields))
+        return shown.filter(filter_mask(task.residual, shown, self._zone, given)).select(list(names))
+
+    def _stored(self, shredded: ShreddedFile, columns: set[str], keys: Sequence[Lookup]) -> set[str]:
+        """The columns of the file that are read for them."""
+        found = columns | {sidecar.name for sidecar in shredded.for_columns(columns)}
+        for term in keys:
+            sidecar, needs_map = shredded.for_key(term)
+            found |= {sidecar.name} if sidecar is not None else set()
+            found |= {_column(term)} if needs_map else set()
+        return found
+
+    def _alive(self, task: FileTask, names: set[str]) -> pa.Table:
+        """The rows of one file that are not deleted, as they are stored."""
         equality = [delete for delete in task.deletes if delete.kind == "equality"]
-        keys = {i for delete in equality for i in delete.equality_ids}
-        wanted = {*names, *_columns_in(task.residual)}
-        schema = self._schema(wanted, keys)
+        schema = self._schema(names, {i for delete in equality for i in delete.equality_ids})
         table = self._read(task.path, task, schema)
         alive = np.ones(table.num_rows, np.bool_)
         gone = self._positions.of(task.path, task.deletes)
@@ -58,10 +91,7 @@ class Reader:
         for delete in equality:
             columns = [schema.find_column_name(i) for i in delete.equality_ids]
             alive &= ~listed(table, self._deleted(delete, schema), columns)
-        if not alive.all():
-            table = table.filter(pa.array(alive))
-        typed = _typed(table, self._version.columns, [n for n in self._version.columns.arrow.names if n in wanted])
-        return filter_table(task.residual, typed, self._zone).select(list(names))
+        return table if alive.all() else table.filter(pa.array(alive))
 
     def partition(self, task: FileTask) -> list[tuple[Any, Any]]:
         """The partition of a file: each value with Iceberg's type of it."""
@@ -73,7 +103,7 @@ class Reader:
         """The columns that are read: the wanted ones, and those of equality deletes, dropped ones included."""
         from pyiceberg.schema import Schema
 
-        current = self._version.columns.schema
+        current = self._version.stored
         fields = [f for f in current.fields if f.name in names or f.field_id in ids]
         missing = ids - {f.field_id for f in fields}
         for schema in reversed(self._version.metadata.schemas):
@@ -119,10 +149,6 @@ class Reader:
         return self._equality[delete.path]
 
 
-def _columns_in(residual: Expr) -> set[str]:
-    return {node.path[0] for node in walk(residual) if isinstance(node, Column)}
-
-
 def _partition_values(task: FileTask, version: Version) -> list[Any]:
     """The tuple of a file as PyIceberg takes it."""
     assert task.spec_id is not None
@@ -130,14 +156,15 @@ def _partition_values(task: FileTask, version: Version) -> list[Any]:
     return [task.partition[f.name].value if f.name in task.partition else None for f in fields]
 
 
-def _typed(table: pa.Table, columns: Columns, names: Sequence[str]) -> pa.Table:
-    """Columns in the types the core uses."""
-    fields = [columns.arrow.field(name) for name in names]
-    return pa.table([_as(table.column(f.name), f.type) for f in fields], schema=pa.schema(fields))
+def _column(term: Column | Lookup) -> str:
+    """The column that a term lies in."""
+    column = term.container if isinstance(term, Lookup) else term
+    assert isinstance(column, Column)
+    return column.path[0]
 
 
-def _as(column: pa.ChunkedArray, to: pa.DataType) -> pa.Array:
-    array = column.combine_chunks()
+def _as(array: pa.Array, to: pa.DataType) -> pa.Array:
+    """A column in the type that the core uses."""
     stored = array.storage if isinstance(array.type, pa.BaseExtensionType) else array
     if to == pa.string() and pa.types.is_fixed_size_binary(stored.type):
         return uuid_text(stored.cast(pa.binary()))

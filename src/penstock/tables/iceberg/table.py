@@ -14,9 +14,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.errors import LakeError, SchemaError
+from penstock.errors import LakeError, PenstockError, SchemaError
 from penstock.predicate.bind import Context
-from penstock.predicate.tree import Column, Expr
+from penstock.predicate.tree import Column, Expr, IsNull, Lookup, is_term
 from penstock.predicate.types import is_nested, type_name
 from penstock.prune.judge import Pruner
 from penstock.prune.plan import Plan
@@ -88,8 +88,7 @@ class IcebergTable:
             return self.at(snapshot).plan(where, columns, limit, path=path)
         if limit is not None and limit < 0:
             raise LakeError(f"limit is {limit}", hint="give 0 or more")
-        for column in columns or ():
-            self._name(column)
+        self._outputs(columns)
         return self.plan_predicate(self._bound(where, path), limit)
 
     def plan_predicate(self, predicate: Expr, limit: int | None = None) -> Plan:
@@ -104,19 +103,25 @@ class IcebergTable:
         limit: int | None = None,
         snapshot: Asked = None,
     ) -> pa.Table:
-        """The matching rows, read from the planned files only, each filtered by its own residual."""
+        """The matching rows, read from the planned files only, each filtered by its own residual.
+
+        A column may be a key of a map: `headers['content-type']`.
+        """
         if snapshot is not None:
             return self.at(snapshot).arrow(where, columns, limit=limit)
-        names = self.schema.names if columns is None else [self._name(column) for column in columns]
+        names, keys = self._outputs(columns)
         plan = self.plan(where, limit=limit)
         parts, missing = [], limit
-        for part in Reader(self.version, self.sources.io, self.context.timezone).rows(plan.files, names):
+        for part in Reader(self.version, self.sources.io, self.context.timezone).rows(plan.files, names, keys):
             parts.append(part if missing is None else part.slice(0, missing))
             if missing is not None:
                 missing -= len(parts[-1])
                 if missing <= 0:
                     break
-        return pa.concat_tables(parts) if parts else self.schema.empty_table().select(names)
+        if parts:
+            return pa.concat_tables(parts)
+        types = [keys[name].type if name in keys else self.schema.field(name).type for name in names]
+        return pa.schema(list(zip(names, types, strict=True))).empty_table()
 
     def count(self, where: str | None = None, *, snapshot: Asked = None) -> int:
         """The number of matching rows; files that match whole and have no deletes are counted by metadata alone."""
@@ -164,6 +169,26 @@ class IcebergTable:
 
     def _bound(self, where: str | None, path: str | None = None) -> Expr:
         return bind_filters(where, path, self.known_schema, self.context)
+
+    def _outputs(self, columns: Sequence[str] | None) -> tuple[list[str], dict[str, Lookup]]:
+        """Columns as the schema spells them, and those that are keys of maps."""
+        names, keys = [], dict[str, Lookup]()
+        for column in self.schema.names if columns is None else columns:
+            term = None if any(column.lower() == name.lower() for name in self.schema.names) else self._key(column)
+            if term is not None:
+                keys[column] = term
+            names.append(column if term is not None else self._name(column))
+        return names, keys
+
+    def _key(self, text: str) -> Lookup | None:
+        """A key of a map, as SQL writes it."""
+        try:
+            found = self._bound(f"({text}) IS NULL")
+        except PenstockError:
+            return None
+        term = found.child if isinstance(found, IsNull) else None
+        of_map = isinstance(term, Lookup) and is_term(term) and pa.types.is_map(term.container.type)
+        return term if of_map and isinstance(term, Lookup) else None
 
     def _name(self, column: str) -> str:
         """A column as the schema spells it."""

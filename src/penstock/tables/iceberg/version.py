@@ -20,6 +20,7 @@ from functools import cached_property
 from typing import Any
 
 from penstock.errors import LakeError
+from penstock.shred.sidecars import Sidecar, read_sidecars, visible
 from penstock.tables.iceberg.columns import Columns
 from penstock.tables.iceberg.specs import Spec, read_specs
 
@@ -28,11 +29,24 @@ Asked = int | str | datetime | None
 
 @dataclass(frozen=True)
 class Version:
-    """What is read: PyIceberg's metadata, a snapshot of it (None for a table without rows), and its schema."""
+    """What is read: PyIceberg's metadata, a snapshot of it (None for a table without rows), and its schema.
+
+    `stored` is the schema that files are written with, `columns` are those of it that people see: all but sidecars.
+    """
 
     metadata: Any
     snapshot: Any
-    columns: Columns
+    stored: Any
+
+    @cached_property
+    def sidecars(self) -> tuple[Sidecar, ...]:
+        """The columns that hold hot keys of maps."""
+        return read_sidecars(self.stored, self.metadata.properties)
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The columns of the table."""
+        return Columns(visible(self.stored, self.sidecars))
 
     @cached_property
     def specs(self) -> dict[int, Spec]:
@@ -48,7 +62,7 @@ class Version:
 def resolve(metadata: Any, asked: Asked, name: str) -> Version:
     """The version that was asked for; an error that names what there is when there is no such."""
     if asked is None:
-        return Version(metadata, metadata.current_snapshot(), Columns(metadata.schema()))
+        return Version(metadata, metadata.current_snapshot(), metadata.schema())
     if isinstance(asked, str) and asked in metadata.refs:
         return _by_ref(metadata, asked, name)
     if isinstance(asked, bool) or not isinstance(asked, int | str | datetime):
@@ -56,7 +70,7 @@ def resolve(metadata: Any, asked: Asked, name: str) -> Version:
     snapshot = metadata.snapshot_by_id(asked) if isinstance(asked, int) else _as_of(metadata, asked, name)
     if snapshot is None:
         raise LakeError(f"{name} has no snapshot {asked}", hint=_known(metadata))
-    return Version(metadata, snapshot, Columns(_schema_of(metadata, snapshot)))
+    return Version(metadata, snapshot, _schema_of(metadata, snapshot))
 
 
 def _by_ref(metadata: Any, asked: str, name: str) -> Version:
@@ -66,7 +80,7 @@ def _by_ref(metadata: Any, asked: str, name: str) -> Version:
         raise LakeError(f"{asked} of {name} points to snapshot {ref.snapshot_id}, which is gone", hint=_known(metadata))
     is_tag = str(ref.snapshot_ref_type) == "tag" or getattr(ref.snapshot_ref_type, "value", "") == "tag"
     schema = _schema_of(metadata, snapshot) if is_tag else metadata.schema()
-    return Version(metadata, snapshot, Columns(schema))
+    return Version(metadata, snapshot, schema)
 
 
 def _schema_of(metadata: Any, snapshot: Any) -> Any:

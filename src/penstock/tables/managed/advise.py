@@ -90,8 +90,9 @@ def _advice(known: Advice, found: _Partitions, layout: Layout, metadata: Any) ->
     now, total = known.files, known.bytes
     present = found.option(layout, now, total)
     rules = [Coalesce(*columns, below=_BELOW) for columns in _choices(layout)]
+    specs = metadata.partition_specs
     options = [
-        present if rule == layout.rule else found.option(with_rule(metadata, rule), now, total) for rule in rules
+        present if rule == layout.rule else found.option(with_rule(layout, specs, rule), now, total) for rule in rules
     ]
     best = _best([option for option in options if option.is_complete], present.files)
     if best is not None and best.files * _WORTH <= present.files and present.files - best.files >= _FEW:

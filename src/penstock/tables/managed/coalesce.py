@@ -21,6 +21,7 @@ from typing import Any
 from uuid import UUID
 
 from penstock.errors import LakeError
+from penstock.shred.names import read_names, write_names
 
 COLUMNS, BELOW = "penstock.coalesce.columns", "penstock.coalesce.below-bytes"
 VALUES, TUPLES = "penstock.coalesce.values", "penstock.coalesce.tuples-per-file"
@@ -158,23 +159,6 @@ def as_stored(value: Any, kind: Any) -> Any:
 def as_python(value: Any, kind: Any) -> Any:
     """A value as a manifest has it as PyIceberg takes it for JSON: a uuid is no octets there."""
     return UUID(bytes=value) if str(kind) == "uuid" and isinstance(value, bytes) else value
-
-
-def write_names(names: Sequence[str]) -> str:
-    """Names in one property: with commas between them, or a JSON array when a name has a comma.
-
-    >>> write_names(["a", "b"]), write_names(["a,b"])
-    ('a,b', '["a,b"]')
-    """
-    odd = any("," in name or name != name.strip() or name.startswith("[") for name in names)
-    return json.dumps(list(names), ensure_ascii=False) if odd else ",".join(names)
-
-
-def read_names(text: str) -> list[str]:
-    """What `write_names` wrote."""
-    if text.lstrip().startswith("["):
-        return [str(name) for name in json.loads(text)]
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _tuple(value: Any, columns: Sequence[str]) -> tuple[Any, ...]:

@@ -4,6 +4,7 @@
 |---|---|
 | of a spec that is not written any more | its rows belong elsewhere |
 | with delete files that apply to it | the rows are gone |
+| whose sidecars are not those of today's hot keys, or not recorded | its maps would be read for every query |
 | shared, without a complete record of its logical partitions | it would be read for every query |
 | shared, with a logical partition that has grown | that one gets files of its own |
 | of a logical partition that has shrunk | it shares files again |
@@ -28,6 +29,7 @@ from penstock.tables import bridge
 from penstock.tables.iceberg.plan import only
 from penstock.tables.iceberg.read import Reader
 from penstock.tables.iceberg.table import IcebergTable
+from penstock.tables.managed.choose import choose_again
 from penstock.tables.managed.commit import fresh
 from penstock.tables.managed.files import WriteJob, WrittenFile, write_rows
 from penstock.tables.managed.layout import Layout, Tuple
@@ -99,6 +101,7 @@ class ChosenFiles(IcebergTable):
 def compact(table: IcebergTable, reopen: Callable[[Any], IcebergTable], where: str | None) -> tuple[Any, Compaction]:
     """Compact a table; PyIceberg's table afterwards, and what was done."""
     table.plan(where, limit=0)  # an error in the predicate is said before anything is written
+    table = reopen(choose_again(table))
     published, done, is_last = _compact(table, reopen, where)
     if is_last:
         return published, done
@@ -207,7 +210,7 @@ class _Work:
         return found
 
     def _misplaced(self, file: LiveFile) -> bool:
-        if self.tasks[file.path].deletes:
+        if self.tasks[file.path].deletes or not self.layout.is_shredded_as_wanted(file.shredding):
             return True
         if self._is_shared(file):
             if file.logical is None:

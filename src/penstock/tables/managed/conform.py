@@ -62,7 +62,7 @@ def null_error(name: str, rows: int) -> SchemaError:
 
 def conform(table: pa.Table, layout: Layout) -> pa.Table:
     """Checked rows in the types of the table's files, still under the table's names."""
-    wanted, fields = layout.files, layout.schema.fields
+    wanted, fields = layout.files, layout.schema.fields  # sidecars are behind the columns that rows have
     columns = []
     for i, field in enumerate(fields):
         column = table.column(i)

@@ -10,8 +10,10 @@ import pyarrow as pa
 
 from penstock.errors import LakeError, SchemaError
 from penstock.predicate.schema import as_schema
+from penstock.shred.rule import Shred
 from penstock.tables.managed.coalesce import Coalesce, to_properties
-from penstock.tables.managed.layout import kinds_of, typed_rule, with_rule
+from penstock.tables.managed.layout import Layout, kinds_of, typed_rule, with_rule
+from penstock.tables.managed.sidecars import schema_with_sidecars
 
 _FIELD = re.compile(r"\s*(?:(\w+)\s*\((.*)\)|(.+?))\s*")
 _TRANSFORMS = {
@@ -29,6 +31,7 @@ def create(
     schema: Any,
     partition_by: str | Sequence[str],
     rule: Coalesce | None,
+    shred: Mapping[str, Shred],
     properties: Mapping[str, str],
 ) -> Any:
     """Make a table in a catalog; PyIceberg's object."""
@@ -37,15 +40,15 @@ def create(
     if int(properties.get("format-version", 2)) > 2:
         said = f"tables of format version {properties['format-version']} can be read and not written yet"
         raise LakeError(said, hint="make it one of version 2")
-    iceberg = iceberg_schema(schema)
+    iceberg, hot = schema_with_sidecars(iceberg_schema(schema), shred)
     spec = partition_spec(iceberg, partition_by)
-    rule_properties = {} if rule is None else _rule_properties(iceberg, spec, rule)
+    own = hot if rule is None else hot | _rule_properties(iceberg, spec, rule)
     namespace = name.rpartition(".")[0]
     if not namespace:
         raise LakeError(f"{name!r} is no name of a table", hint="write namespace.name")
     catalog.create_namespace_if_not_exists(namespace)
     try:
-        return catalog.create_table(name, iceberg, partition_spec=spec, properties={**properties, **rule_properties})
+        return catalog.create_table(name, iceberg, partition_spec=spec, properties={**properties, **own})
     except TableAlreadyExistsError:
         raise LakeError(f"there is a table {name} already", hint=f"open it: lake.table({name!r})") from None
 
@@ -88,21 +91,8 @@ def partition_spec(schema: Any, partition_by: str | Sequence[str]) -> Any:
 
 def _rule_properties(schema: Any, spec: Any, rule: Coalesce) -> dict[str, str]:
     typed = typed_rule(schema, rule)
-    with_rule(_Planned(schema, spec), typed)  # whether the table is partitioned by the rule's columns
+    with_rule(Layout(schema, spec), [spec], typed)  # whether the table is partitioned by the rule's columns
     return to_properties(typed, kinds_of(schema, typed))
-
-
-class _Planned:
-    """The metadata of a table that is not made yet, as far as a layout looks at it."""
-
-    def __init__(self, schema: Any, spec: Any) -> None:
-        self._schema, self.partition_specs = schema, [spec]
-
-    def schema(self) -> Any:
-        return self._schema
-
-    def spec(self) -> Any:
-        return self.partition_specs[0]
 
 
 def _texts(partition_by: str | Sequence[str]) -> list[str]:

@@ -24,6 +24,7 @@ from penstock.tables.managed.coalesce import as_python
 from penstock.tables.managed.conform import conform
 from penstock.tables.managed.grouping import group_rows, partition_arrays
 from penstock.tables.managed.layout import Layout, Tuple
+from penstock.tables.managed.shredding import Tally
 from penstock.tables.managed.slots import Slot, assign
 
 TARGET, _TARGET = "write.target-file-size-bytes", 512 << 20
@@ -64,9 +65,8 @@ class WriteJob:
     def metrics(self) -> tuple[Any, Any]:
         """Which statistics are kept of which column, and the columns' ids by their paths in a file."""
         from pyiceberg.io.pyarrow import compute_statistics_plan, parquet_path_to_id_mapping
-        from pyiceberg.schema import sanitize_column_names
 
-        schema = sanitize_column_names(self.layout.schema)
+        schema = self.layout.written
         return compute_statistics_plan(schema, dict(self.properties)), parquet_path_to_id_mapping(schema)
 
     @property
@@ -86,6 +86,7 @@ class WrittenFile:
     statistics: Mapping[str, Any] = field(repr=False)
     logical: str | None = field(default=None, repr=False)
     tuples: tuple[Tuple, ...] = field(default=(), repr=False)  # the logical tuples of a shared file, however many
+    shredding: str | None = None  # how far its sidecars can be trusted
 
     @property
     def rows(self) -> int:
@@ -105,6 +106,7 @@ class SlotWriter:
         self._path = ""
         self._tuples: Counter[Tuple] = Counter()
         self._nans: Counter[int] = Counter()
+        self._tally = Tally()
         self.files: list[WrittenFile] = []
 
     def add(self, table: pa.Table) -> None:
@@ -134,25 +136,29 @@ class SlotWriter:
             return
         table = pa.concat_tables(self._buffer)
         self._buffer, self._rows, self._bytes = [], 0, 0
-        self._count(table)
-        wanted = self._job.layout.files
+        layout = self._job.layout
+        self._count_tuples(table)
+        stored = layout.columns_of(table, self._tally)
+        self._count_nans(stored)
         if self._parquet is None:
-            self._open(wanted)
+            self._open(layout.files)
         assert self._parquet is not None
         rows = _SHARED_GROUP_ROWS if self._slot.is_shared else max(1, table.num_rows)
-        self._parquet.write_table(pa.table(table.columns, schema=wanted), row_group_size=rows)
+        self._parquet.write_table(stored, row_group_size=rows)
         if self._sink.tell() >= self._job.target:
             self._finish()
 
-    def _count(self, table: pa.Table) -> None:
-        schema = self._job.layout.schema
+    def _count_tuples(self, table: pa.Table) -> None:
         if self._slot.is_shared:
+            schema = self._job.layout.schema
             names = [schema.find_column_name(i) for i in self._job.layout.logical_ids]
             groups = group_rows([table.column(name).combine_chunks() for name in names], table.num_rows)
             self._tuples.update(dict(zip(groups.tuples, groups.rows.tolist(), strict=True)))
-        for column in schema.fields:
+
+    def _count_nans(self, stored: pa.Table) -> None:
+        for i, column in enumerate(self._job.layout.written.fields):
             if str(column.field_type) in ("float", "double"):
-                self._nans[column.field_id] += pc.sum(pc.is_nan(table.column(column.name))).as_py() or 0
+                self._nans[column.field_id] += pc.sum(pc.is_nan(stored.column(i))).as_py() or 0
 
     def _open(self, schema: pa.Schema) -> None:
         folder = self._job.layout.directory(self._slot.partition, self._slot.is_shared)
@@ -169,22 +175,23 @@ class SlotWriter:
         size = self._sink.tell()
         self._sink.close()
         self.files.append(self._written(parquet.writer.metadata, size))
-        self._parquet, self._path, self._tuples, self._nans = None, "", Counter(), Counter()
+        self._parquet, self._path, self._tuples, self._nans, self._tally = None, "", Counter(), Counter(), Tally()
 
     def _written(self, footer: pq.FileMetaData, size: int) -> WrittenFile:
         statistics = _statistics(self._job, footer)
         statistics["nan_value_counts"] = dict(self._nans)
-        slot = self._slot
+        slot, layout = self._slot, self._job.layout
+        shredding = self._tally.record(layout.maps) if layout.sidecars else None
+        found = WrittenFile(self._path, slot.spec_id, slot.partition, size, statistics, shredding=shredding)
         if not slot.is_shared:
-            return WrittenFile(self._path, slot.spec_id, slot.partition, size, statistics)
-        layout = self._job.layout
+            return found
         assert layout.rule is not None
         complete = len(self._tuples) <= layout.rule.tuples_per_file
         try:
             text = self._encoded(list(self._tuples) if complete else [], complete)
         except (OverflowError, ValueError):  # a date that Python's calendar does not have
             text = self._encoded([], False)
-        return WrittenFile(self._path, slot.spec_id, slot.partition, size, statistics, text, tuple(self._tuples))
+        return replace(found, logical=text, tuples=tuple(self._tuples))
 
     def _encoded(self, tuples: list[Tuple], complete: bool) -> str:
         layout = self._job.layout
@@ -262,9 +269,9 @@ def measure(job: WriteJob, table: pa.Table) -> float:
     """Bytes of a row in a file, by writing some of the rows to memory."""
     sample = table.slice(0, _SAMPLE)
     sink = pa.BufferOutputStream()
-    schema = job.layout.files
-    with pq.ParquetWriter(sink, schema, **job.options) as writer:
-        writer.write_table(pa.table(sample.columns, schema=schema))
+    stored = job.layout.columns_of(sample, Tally())
+    with pq.ParquetWriter(sink, stored.schema, **job.options) as writer:
+        writer.write_table(stored)
     size: int = sink.tell()
     rows: int = sample.num_rows
     return size / max(1, rows)

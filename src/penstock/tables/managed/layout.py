@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
@@ -18,7 +18,11 @@ from urllib.parse import quote_plus
 import pyarrow as pa
 
 from penstock.errors import LakeError, PenstockWarning
+from penstock.shred.record import read_record
+from penstock.shred.rule import DUPLICATES, LAST_WINS, REJECT
+from penstock.shred.sidecars import read_sidecars, visible
 from penstock.tables.managed.coalesce import Coalesce, as_stored, from_properties
+from penstock.tables.managed.shredding import ShreddedMap, Tally, footer_of, shredded_maps, split_rows
 
 SMALL = "[#small]"
 _LONGEST = 150
@@ -27,12 +31,18 @@ Tuple = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Layout:
-    """The specs that a table is written by; without a rule there is no coarse one."""
+    """The specs that a table is written by; without a rule there is no coarse one.
+
+    `schema` is what people see. Files have the sidecars of `maps` behind those columns.
+    """
 
     schema: Any
     fine: Any
     coarse: Any = None
     rule: Coalesce | None = None
+    maps: tuple[ShreddedMap, ...] = ()
+    sidecars: tuple[Any, ...] = ()  # the fields of all sidecars that the table has
+    last_wins: bool = False
 
     @cached_property
     def shared(self) -> list[int]:
@@ -91,13 +101,35 @@ class Layout:
         return "/".join(parts)
 
     @cached_property
-    def files(self) -> pa.Schema:
-        """Arrow's schema of the table's files, field ids included; odd names are written as Iceberg writes them."""
-        from pyiceberg.io.pyarrow import schema_to_pyarrow
-        from pyiceberg.schema import sanitize_column_names
+    def written(self) -> Any:
+        """Iceberg's schema of files, with their names for odd columns."""
+        from pyiceberg.schema import Schema, sanitize_column_names
 
-        found: pa.Schema = schema_to_pyarrow(sanitize_column_names(self.schema), include_field_ids=True)
-        return found
+        by_id = {field.field_id: field for field in self.sidecars}
+        used = [by_id[sidecar.id] for each in self.maps for sidecar in each.sidecars]
+        return sanitize_column_names(Schema(*self.schema.fields, *used))
+
+    @cached_property
+    def files(self) -> pa.Schema:
+        """Arrow's schema of the table's files, field ids included."""
+        from pyiceberg.io.pyarrow import schema_to_pyarrow
+
+        found: pa.Schema = schema_to_pyarrow(self.written, include_field_ids=True)
+        return found.with_metadata(footer_of(self.maps)) if self.maps else found
+
+    def columns_of(self, table: pa.Table, tally: Tally) -> pa.Table:
+        """Rows as files have them: hot keys split off."""
+        if not self.maps:
+            return pa.table(table.columns, schema=self.files)
+        types = self.files.types[len(self.schema.fields) :]
+        return pa.table(split_rows(table, self.maps, types, tally, self.last_wins), schema=self.files)
+
+    def is_shredded_as_wanted(self, record: str | None) -> bool:
+        """Whether a file with this record has the sidecars that it would be written with now."""
+        if not self.sidecars:
+            return True
+        found = read_record(record)
+        return found is not None and found.value == {s.id for each in self.maps for s in each.sidecars}
 
     @cached_property
     def _rule_places(self) -> list[int]:
@@ -135,24 +167,32 @@ def layout_of(metadata: Any) -> Layout:
 
     A rule that does not fit the partitioning any more, because another engine changed that, is left out.
     """
-    schema = metadata.schema()
+    stored, properties = metadata.schema(), metadata.properties
+    sidecars = read_sidecars(stored, properties)
+    schema, hidden = visible(stored, sidecars), {sidecar.id for sidecar in sidecars}
+    layout = Layout(
+        schema,
+        metadata.spec(),
+        maps=shredded_maps(stored, sidecars, properties),
+        sidecars=tuple(field for field in stored.fields if field.field_id in hidden),
+        last_wins=properties.get(DUPLICATES, REJECT) == LAST_WINS,
+    )
     kinds = {field.name: field.field_type for field in schema.fields if field.field_type.is_primitive}
-    rule = from_properties(metadata.properties, kinds)
+    rule = from_properties(properties, kinds)
     if rule is None:
-        return Layout(schema, metadata.spec())
+        return layout
     try:
-        return with_rule(metadata, rule)
+        return with_rule(layout, metadata.partition_specs, rule)
     except LakeError as error:
         warnings.warn(f"no partitions share files: {error}", PenstockWarning, stacklevel=2)
-        return Layout(schema, metadata.spec())
+        return layout
 
 
-def with_rule(metadata: Any, rule: Coalesce) -> Layout:
-    """The layout of a table under a rule; an error when the table is not partitioned by the rule's columns."""
-    schema, fine = metadata.schema(), metadata.spec()
-    _check(schema, fine, rule)
-    layout = Layout(schema, fine, None, rule)
-    return Layout(schema, fine, _coarse(metadata, [fine.fields[i] for i in layout.kept]), rule)
+def with_rule(layout: Layout, specs: Sequence[Any], rule: Coalesce) -> Layout:
+    """A layout under a rule; an error when the table is not partitioned by the rule's columns."""
+    _check(layout.schema, layout.fine, rule)
+    found = replace(layout, rule=rule)
+    return replace(found, coarse=_coarse(specs, [layout.fine.fields[i] for i in found.kept]))
 
 
 def typed_rule(schema: Any, rule: Coalesce) -> Coalesce:
@@ -204,11 +244,11 @@ def _check(schema: Any, fine: Any, rule: Coalesce) -> None:
         raise LakeError(f"partitions of {name!r} cannot share files: the table is {by}", hint=hint)
 
 
-def _coarse(metadata: Any, fields: Sequence[Any]) -> Any:
+def _coarse(specs: Sequence[Any], fields: Sequence[Any]) -> Any:
     from pyiceberg.partitioning import PartitionSpec
 
     wanted = [(f.source_id, str(f.transform), f.field_id) for f in fields]
-    for spec in metadata.partition_specs:
+    for spec in specs:
         if [(f.source_id, str(f.transform), f.field_id) for f in spec.fields] == wanted:
             return spec
-    return PartitionSpec(*fields, spec_id=max(spec.spec_id for spec in metadata.partition_specs) + 1)
+    return PartitionSpec(*fields, spec_id=max(spec.spec_id for spec in specs) + 1)

@@ -19,6 +19,15 @@ from penstock.tables.managed.coalesce import internal
 from penstock.tables.managed.grouping import stored
 from penstock.tables.managed.layout import Layout, Tuple
 
+_NAMES = (
+    "file_path",
+    "record_count",
+    "file_size_in_bytes",
+    "sequence_number",
+    "logical_partition_values",
+    "map_shredding",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class LiveFile:
@@ -36,6 +45,7 @@ class LiveFile:
     sequence_number: int
     logical: Mapping[Tuple, int] | None
     distinct: int | None = None  # how many logical partitions it holds, where that is known though they are not
+    shredding: str | None = None  # what is recorded of its sidecars
 
     def can_be_completed(self, most: int) -> bool:
         """Whether a record of its logical partitions would be complete if it were written again."""
@@ -60,11 +70,10 @@ def _files(batch: FileBatch, layout: Layout) -> list[LiveFile]:
     columns = [_values(batch, spec_field) for spec_field in batch.spec.fields]
     tuples: Sequence[Tuple] = list(zip(*columns, strict=True)) if columns else [()] * batch.count
     spec_id = batch.spec.spec_id
-    names = ("file_path", "record_count", "file_size_in_bytes", "sequence_number", "logical_partition_values")
-    told = zip(*(batch.column(name).to_pylist() for name in names), strict=True)
+    told = zip(*(batch.column(name).to_pylist() for name in _NAMES), strict=True)
     return [
-        LiveFile(path, spec_id, partition, rows, size, number or 0, *_told(layout, spec_id, partition, rows, text))
-        for partition, (path, rows, size, number, text) in zip(tuples, told, strict=True)
+        LiveFile(path, spec_id, own, rows, size, number or 0, *_told(layout, spec_id, own, rows, text), shredding)
+        for own, (path, rows, size, number, text, shredding) in zip(tuples, told, strict=True)
     ]
 
 

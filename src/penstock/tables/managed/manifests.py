@@ -56,7 +56,7 @@ def data_file(written: WrittenFile) -> DataFile:
         equality_ids=None,
         key_metadata=None,
         logical_partition_values=written.logical,
-        map_shredding=None,
+        map_shredding=written.shredding,
         **written.statistics,
     )
     found.spec_id = written.spec_id

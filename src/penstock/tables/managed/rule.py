@@ -8,7 +8,7 @@ from typing import Any
 from penstock.errors import ConflictError
 from penstock.tables.managed.coalesce import BELOW, COLUMNS, TUPLES, VALUES, Coalesce, to_properties
 from penstock.tables.managed.commit import fresh, update, waits
-from penstock.tables.managed.layout import kinds_of, typed_rule, with_rule
+from penstock.tables.managed.layout import kinds_of, layout_of, typed_rule, with_rule
 
 
 def set_rule(table: Any, rule: Coalesce | None) -> Any:
@@ -21,9 +21,10 @@ def set_rule(table: Any, rule: Coalesce | None) -> Any:
         metadata = table.metadata
         wanted: dict[str, str] = {}
         if rule is not None:
-            typed = typed_rule(metadata.schema(), rule)
-            with_rule(metadata, typed)
-            wanted = to_properties(typed, kinds_of(metadata.schema(), typed))
+            layout = layout_of(metadata)
+            typed = typed_rule(layout.schema, rule)
+            with_rule(layout, metadata.partition_specs, typed)
+            wanted = to_properties(typed, kinds_of(layout.schema, typed))
         gone = [name for name in (COLUMNS, BELOW, VALUES, TUPLES) if name in metadata.properties and name not in wanted]
         updates: list[Any] = [SetPropertiesUpdate(updates=wanted)] if wanted else []
         updates += [RemovePropertiesUpdate(removals=gone)] if gone else []

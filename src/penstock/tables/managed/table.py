@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.errors import LakeError
+from penstock.shred.rule import Asked as Shredding
+from penstock.shred.rule import Shred, as_rules, from_properties
 from penstock.tables import bridge
 from penstock.tables.iceberg.table import IcebergTable
 from penstock.tables.managed import write
@@ -23,6 +25,7 @@ from penstock.tables.managed.compact import Compaction, compact
 from penstock.tables.managed.expire import Expired, expire
 from penstock.tables.managed.layout import layout_of
 from penstock.tables.managed.rule import set_rule
+from penstock.tables.managed.sidecars import set_rules
 from penstock.tables.managed.sweep import Swept, sweep
 
 
@@ -59,6 +62,15 @@ class ManagedTable(IcebergTable):
     def set_coalesce(self, rule: Coalesce | str | Sequence[str] | None) -> None:
         """Change the rule, or take it away; files that exist stay as they are until `compact()`."""
         self._move(set_rule(self._writable().table, as_rule(rule)))
+
+    @property
+    def shred(self) -> dict[str, Shred]:
+        """The rules that say which keys of maps have columns of their own."""
+        return from_properties(self.table.metadata.properties)
+
+    def set_shred(self, rules: Shredding | None) -> None:
+        """Change the rules, or take them away; files that exist stay as they are until `compact()`."""
+        self._move(set_rules(self._writable().table, as_rules(rules)))
 
     def refresh(self) -> ManagedTable:
         """Move on to the table as it is now."""

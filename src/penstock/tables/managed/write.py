@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -19,12 +20,14 @@ from penstock.prune.plan import FileTask
 from penstock.tables import bridge
 from penstock.tables.iceberg.read import Reader
 from penstock.tables.iceberg.table import IcebergTable
+from penstock.tables.managed.choose import choose_for
 from penstock.tables.managed.commit import Overtaken, UnknownOutcomeError, commit, fresh, update, waits
 from penstock.tables.managed.conform import check_schema
 from penstock.tables.managed.files import WriteJob, WrittenFile, discard, fine_tuples, write_rows
 from penstock.tables.managed.layout import Layout, layout_of
 from penstock.tables.managed.live import LiveFile, live_files, logical_sizes
 from penstock.tables.managed.removal import ByPartition, ByPredicate, Found, Removal, Rewrite
+from penstock.tables.managed.sidecars import with_sidecars
 from penstock.tables.managed.snapshot import Change, data_folder
 
 # Rewriting less than this starts no Spark job.
@@ -36,7 +39,7 @@ Reopen = Callable[[Any], IcebergTable]
 
 def append(table: IcebergTable, data: Any, properties: dict[str, str]) -> Any:
     """Add rows; PyIceberg's table afterwards."""
-    job = prepare(table)
+    job, data = prepare_for(table, data)
     files = produce(job, data)
     return add_files(table, job, files, properties)
 
@@ -56,7 +59,7 @@ def overwrite(
     if where is not None and dynamic:
         raise LakeError("overwrite has both where and dynamic", hint="give one of them")
     predicate = None if dynamic else _predicate(table, "TRUE" if where is None else where)
-    job = prepare(table)
+    job, data = prepare_for(table, data)
     files = produce(job, data)
     removal = predicate if predicate is not None else ByPartition(job.layout, fine_tuples(job.layout, files))
     return replace_rows(table, reopen, job, files, removal, properties)
@@ -86,10 +89,16 @@ def by_predicate(table: IcebergTable, where: str | None) -> Removal:
     return _predicate(table, "TRUE" if where is None else where)
 
 
+def prepare_for(table: IcebergTable, data: Any) -> tuple[WriteJob, Any]:
+    """All that writing these rows needs; hot keys that are to be found are chosen by them."""
+    now, data = choose_for(table, data)
+    return prepare(replace(table, table=now)), data
+
+
 def prepare(table: IcebergTable, *, files: Sequence[LiveFile] | None = None) -> WriteJob:
-    """All that writing needs to know of a table; the coarse spec is made when there is none yet."""
-    layout = layout_of(table.table.metadata)
-    now = table.table
+    """All that writing needs to know of a table; sidecars and the coarse spec are made when they are not there yet."""
+    now = with_sidecars(table.table)
+    layout = layout_of(now.metadata)
     if layout.coarse is not None and layout.coarse.spec_id not in now.metadata.specs():
         now, layout = _with_coarse(now)
     if files is None and layout.rule is not None and layout.rule.below is not None:

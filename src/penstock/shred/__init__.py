@@ -1,0 +1,1 @@
+"""Map shredding: hot keys of a map in columns of their own, and back."""
