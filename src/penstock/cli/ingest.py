@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json as jsonlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -28,10 +28,10 @@ def ingest(place: Mapping[str, Any], json: bool) -> None:
     from penstock.tables.iceberg.open import clear_errors
     from penstock.tables.lake import connect
 
-    rule = _rule(place["coalesce"], place["below"])
+    rule, hot = _rule(place["coalesce"], place["below"]), _hot_keys(place["shred"])
     kind = kind_of(place["source"], place["storage"])
     lake = connect(place["warehouse"], catalog=place["catalog"])
-    table = _existing(lake, place, rule)
+    table = _existing(lake, place, rule, hot)
     with progress("starting Spark"):
         spark = session(**{"spark.ui.showConsoleProgress": "false"})
     with warnings.catch_warnings(record=True) as told:
@@ -41,7 +41,8 @@ def ingest(place: Mapping[str, Any], json: bool) -> None:
     tell(told, ())
     made = table is None
     if table is None:
-        table = lake.create_table(place["table"], frame.schema, place["partition_by"] or (), coalesce=rule)
+        by = place["partition_by"] or ()
+        table = lake.create_table(place["table"], frame.schema, by, coalesce=rule, shred=hot)
     before = table.version.snapshot_id
     try:
         with progress(f"writing to {place['table']}"):
@@ -128,7 +129,13 @@ def _rule(columns: str | None, below: str | None) -> Any:
     return Coalesce(*read_names(columns), below=below)
 
 
-def _existing(lake: Any, place: Mapping[str, Any], rule: Any) -> Any:
+def _hot_keys(texts: Sequence[str]) -> Any:
+    from penstock.shred.rule import parse_rules
+
+    return parse_rules(texts)
+
+
+def _existing(lake: Any, place: Mapping[str, Any], rule: Any, hot: Any) -> Any:
     """The table, when there is one."""
     from penstock.tables.iceberg.open import clear_errors
     from penstock.tables.managed.table import ManagedTable
@@ -142,17 +149,17 @@ def _existing(lake: Any, place: Mapping[str, Any], rule: Any) -> Any:
     table = lake.table(name)
     if not isinstance(table, ManagedTable):
         raise LakeError(f"{name} is a Hive layout, which Penstock does not write", hint="name another table")
-    _check_same(table, place["partition_by"], rule)
+    _check_same(table, place["partition_by"], rule, hot)
     return table
 
 
-def _check_same(table: Any, partition_by: str | None, rule: Any) -> None:
+def _check_same(table: Any, partition_by: str | None, rule: Any, hot: Any) -> None:
     """What is said about a table that exists must be so."""
     from penstock.tables.managed.create import partition_spec
     from penstock.tables.managed.layout import typed_rule
 
     metadata = table.table.metadata
-    schema = metadata.schema()
+    schema = table.version.columns.schema
     if partition_by is not None:
         wanted, found = (
             [(f.source_id, str(f.transform)) for f in spec.fields]
@@ -167,6 +174,9 @@ def _check_same(table: Any, partition_by: str | None, rule: Any) -> None:
     if rule is not None and typed_rule(schema, rule) != table.coalesce:
         said = f"{table.name} exists and has another rule of coalescing"
         raise LakeError(said, hint="leave --coalesce out, or change the rule first: table.set_coalesce(…)")
+    if hot and hot != table.shred:
+        said = f"{table.name} exists and has other hot keys"
+        raise LakeError(said, hint="leave --shred out, or change them first: table.set_shred(…)")
 
 
 def _added(table: Any, before: int | None) -> dict[str, int]:

@@ -156,6 +156,9 @@ def sweep(older_than: str, dry_run: bool, json: bool, **place: str) -> None:
 @click.argument("table")
 @click.option("--partition-by", help="How a new table is partitioned: 'day(ts), app'.")
 @click.option("--coalesce", help="Columns whose small partitions share files: app,region.")
+@click.option(
+    "--shred", multiple=True, help="Keys of a map that get columns of their own: headers=a,b or headers=auto."
+)
 @click.option("--below", help="The size below which a partition is small.  [default: 32MB]")
 @click.option("--mode", type=click.Choice(["append", "overwrite"]), default="append", show_default=True,
               help="Add the rows, or put them in the place of all others.")  # fmt: skip

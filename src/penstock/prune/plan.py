@@ -20,7 +20,7 @@ from penstock.predicate.values import from_arrow, to_arrow
 from penstock.prune.facts import Derived, Exact, Tuples
 from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.keys import Key, value_of
-from penstock.prune.report import Level, Report
+from penstock.prune.report import Level, Report, ServedKey
 from penstock.prune.transforms import source_range
 from penstock.prune.verdict import Reason, Verdict
 
@@ -166,13 +166,14 @@ def make_plan(
     files: Level | None = None,
     list_calls: int = 0,
     notes: Sequence[str] = (),
+    keys: Sequence[ServedKey] = (),
 ) -> Plan:
     """A plan over judged batches of files; `outer` are the levels that were judged before them.
 
     `files` are the counts of files where more is known of them than the judgements tell.
     """
     levels = [*outer, count(judgements) if files is None else files]
-    return Plan(pruner, judgements, Report(pruner.summary, levels, pruner.unused, list_calls, seconds, notes))
+    return Plan(pruner, judgements, Report(pruner.summary, levels, pruner.unused, list_calls, seconds, notes, keys))
 
 
 def count(judgements: Sequence[Judgement], kind: str = "files") -> Level:

@@ -50,6 +50,29 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
+class ServedKey:
+    """A key of a shredded map that was asked for: in how many kept files it is read from where."""
+
+    key: str
+    sidecar: int = 0
+    both: int = 0
+    map: int = 0
+
+    def __str__(self) -> str:
+        told = [
+            (self.sidecar, "from its sidecar alone"),
+            (self.both, "from its sidecar and the map"),
+            (self.map, "from the map"),
+        ]
+        parts = [f"{said} in {count:,} {'file' if count == 1 else 'files'}" for count, said in told if count]
+        return f"{self.key} {', '.join(parts) or 'is in no file that is read'}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for machines."""
+        return {"key": self.key, "sidecar": self.sidecar, "both": self.both, "map": self.map}
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """The levels from the outermost to the files, what could not be used, the I/O and the time."""
 
@@ -59,6 +82,7 @@ class Report:
     list_calls: int = 0
     seconds: float = 0.0
     notes: Sequence[str] = ()
+    keys: Sequence[ServedKey] = ()
 
     def level(self, kind: str) -> Level:
         """The counts of one kind of container; all zero when planning met none."""
@@ -76,6 +100,7 @@ class Report:
             **{level.kind: level.to_dict() for level in self.levels},
             "unused": [{"predicate": part, "why": why} for part, why in self.unused],
             "notes": list(self.notes),
+            "keys": [key.to_dict() for key in self.keys],
             "list_calls": self.list_calls,
             "planning_seconds": self.seconds,
         }
@@ -87,6 +112,7 @@ class Report:
             lines.extend(_describe(level))
         lines += [_line("unused", f"{part}: {why}; it never skips a file") for part, why in self.unused]
         lines += [_line("note", note) for note in self.notes]
+        lines += [_line("" if i else "keys", str(key)) for i, key in enumerate(self.keys)]
         if self.list_calls:
             lines.append(_line("listed", f"{self.list_calls:,} List calls"))
         lines.append(_line("planned", f"in {_duration(self.seconds)}"))

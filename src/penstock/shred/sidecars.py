@@ -119,7 +119,7 @@ def source_map(schema: Any, column: str) -> Any:
     try:
         field = schema.find_field(column, case_sensitive=False)
     except ValueError:
-        known = ", ".join(name for name, field in _maps(schema.fields, ())) or "none"
+        known = ", ".join(".".join(path) for path, _ in shreddable_maps(schema)) or "none"
         raise SchemaError(f"shred: no column {column!r}", hint=f"maps are: {known}") from None
     path = _path_to(schema.fields, field.field_id)
     if path is None:
@@ -141,11 +141,16 @@ def _is_map(kind: Any) -> bool:
     return isinstance(kind, MapType)
 
 
-def _maps(fields: Iterable[Any], above: tuple[str, ...]) -> Iterable[tuple[str, Any]]:
+def shreddable_maps(schema: Any) -> list[tuple[tuple[str, ...], Any]]:
+    """The maps of a schema whose keys can be split off, with their paths."""
+    return list(_maps(schema.fields, ()))
+
+
+def _maps(fields: Iterable[Any], above: tuple[str, ...]) -> Iterable[tuple[tuple[str, ...], Any]]:
     for field in fields:
-        path = (*above, field.name)
-        if _is_map(field.field_type) and str(field.field_type.key_type) == "string":
-            yield ".".join(path), field
+        path, kind = (*above, field.name), field.field_type
+        if _is_map(kind) and str(kind.key_type) == "string" and kind.value_type.is_primitive:
+            yield path, field
         if field.field_type.is_struct:
             yield from _maps(field.field_type.fields, path)
 

@@ -8,7 +8,17 @@ from importlib.resources import files
 from typing import Any
 
 # In the order in which they need each other.
-SOURCES = ("Filters", "PlannedFiles", "PenstockIndex", "PlanEarly", "Deleted", "HiddenMetadata")
+SOURCES = (
+    "Filters",
+    "PlannedFiles",
+    "PenstockIndex",
+    "WholeMap",
+    "ShreddedMap",
+    "LowerMaps",
+    "PlanEarly",
+    "Deleted",
+    "HiddenMetadata",
+)
 _lock = threading.Lock()
 _compiled: dict[int, tuple[Any, dict[str, Any]]] = {}
 

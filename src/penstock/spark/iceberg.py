@@ -7,7 +7,8 @@
 There is one relation for each set of identity partition columns among the specs of live files, the largest first,
 since dynamic pruning looks at the first one's columns only; a value that is only in metadata is right, because the
 value always comes from there. Files with deletes are relations of their own, as are files without field ids where the
-table has a name mapping. A table with one spec and no deletes is one relation, without a Union.
+table has a name mapping, and files whose sidecars say different things of their maps. A table with one spec, no
+deletes and no such differences is one relation, without a Union.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from penstock.spark.iceberg_connect import connect_dataframe
 from penstock.spark.iceberg_deletes import EqualityFiles, LiveDeletes, key_fields, live_deletes
 from penstock.spark.iceberg_files import FIELD_IDS, Branch, memory_of
 from penstock.spark.iceberg_names import ABSENT, DELETED, LISTED, NUMBER, Naming, names_by_id, names_of_mapping
+from penstock.spark.iceberg_shredded import MapClass, map_classes, sidecar_columns
 from penstock.spark.iceberg_storage import Places, places_of
 from penstock.spark.planner import planner, remember
 from penstock.spark.session import attach, gateway_of, is_connect
+from penstock.spark.shredded_map import shredded_map
 
 _SMALL = 64 << 20  # octets of delete files that are broadcast without asking
 _KEY, _GONE = "__penstock_key_", "__penstock_gone_"
@@ -83,16 +86,24 @@ class Scan:
         mapping = version.metadata.name_mapping()
         for values, specs in identity_groups(self.table):
             for naming, has_ids in self._namings(mapping):
-                shape = Shape(tuple(version.columns.schema.fields), naming, values)
-                for dirty in (False, True) if self.deletes else (None,):
-                    yield self._branch(shape, specs, dirty, has_ids, mapping)
+                for kind in map_classes(self.table) or (None,):
+                    sidecars = () if kind is None else sidecar_columns(version, kind.states)
+                    shape = Shape(tuple(version.columns.schema.fields), naming, values, sidecars)
+                    for dirty in (False, True) if self.deletes else (None,):
+                        yield self._branch(shape, specs, dirty, has_ids, mapping, kind)
 
     def _namings(self, mapping: Any) -> list[tuple[Naming, bool | None]]:
         by_id = names_by_id(self.table.version.metadata)
         return [(by_id, None)] if mapping is None else [(by_id, True), (names_of_mapping(mapping), False)]
 
     def _branch(
-        self, shape: Shape, specs: frozenset[int], dirty: bool | None, has_ids: bool | None, mapping: Any
+        self,
+        shape: Shape,
+        specs: frozenset[int],
+        dirty: bool | None,
+        has_ids: bool | None,
+        mapping: Any,
+        kind: MapClass | None,
     ) -> Branch:
         hidden = [DELETED] if dirty and self.deletes.positions else []
         if dirty and self.deletes.equality:
@@ -102,7 +113,7 @@ class Scan:
             hidden.append(ABSENT)
         memory = memory_of(self.table, self.deletes)
         zone = self.table.context.timezone
-        return Branch(zone, shape, specs, dirty, has_ids, tuple(hidden), self.places, mapping, memory)
+        return Branch(zone, shape, specs, dirty, has_ids, tuple(hidden), kind, self.places, mapping, memory)
 
     def _dropped_keys(self, shape: Shape) -> list[Any]:
         """The columns that equality deletes compare and that the table does not have any more."""
@@ -124,7 +135,8 @@ class Scan:
         """What makes two relations the same to Spark."""
         kind = {None: "", False: " clean", True: " with deletes"}[branch.dirty]
         ids = "" if branch.has_ids is not False else " by name"
-        return f"{self.table.key} specs {','.join(map(str, sorted(branch.specs)))}{kind}{ids}"
+        maps = "" if branch.maps is None else f" sidecars {' '.join(state.name for state in branch.maps.states)}"
+        return f"{self.table.key} specs {','.join(map(str, sorted(branch.specs)))}{kind}{ids}{maps}"
 
     def _relation(self, key: str, source: Any, shape: Shape, hidden: tuple[str, ...]) -> Any:
         from pyspark.sql import DataFrame
@@ -147,12 +159,27 @@ class Scan:
         from pyspark.sql import Column
         from pyspark.sql import functions as F
 
-        text = shape.shown(field)
-        found: Any = F.expr(text)
+        found: Any = self._with_maps(F.expr(shape.shown(field)), shape, field, (field.name,))
         if name is None and field.field_id in shape.values and shape.names(field)[0] == field.name:
             return found
         empty = self.spark._jvm.org.apache.spark.sql.types.Metadata.empty()
         return Column(getattr(found._jc, "as")(name or field.name, empty))
+
+    def _with_maps(self, column: Any, shape: Shape, field: Any, path: tuple[str, ...]) -> Any:
+        """A column whose shredded maps are whole; the optimizer answers single keys of them from their sidecars."""
+        from pyspark.sql import functions as F
+
+        own = [sidecar for sidecar in shape.sidecars if sidecar.path == path]
+        if own:
+            parts = [(sidecar.key, F.expr(shape.value(sidecar)), sidecar.told) for sidecar in own]
+            return shredded_map(self.spark, column, parts)
+        if not any(sidecar.path[: len(path)] == path for sidecar in shape.sidecars):
+            return column
+        inside = [
+            self._with_maps(column.getField(f.name), shape, f, (*path, f.name)).alias(f.name)
+            for f in field.field_type.fields
+        ]
+        return F.call_function("if", column.isNull(), F.lit(None), F.struct(*inside))
 
     def _contains(self, bitmap: Any, number: Any) -> Any:
         from pyspark.sql import Column

@@ -25,9 +25,11 @@ from typing import Any
 from penstock.errors import LakeError
 from penstock.predicate.sql import quote_name
 from penstock.predicate.types import type_name
-from penstock.spark.iceberg_filters import UUID_PARTS, UUID_PATTERN, Meanings
+from penstock.shred.record import State
+from penstock.spark.iceberg_filters import UUID_PARTS, UUID_PATTERN, MapKey, Meanings
 from penstock.spark.iceberg_literals import literal
 from penstock.spark.iceberg_names import ABSENT, Naming, all_fields, surrogate
+from penstock.spark.iceberg_shredded import SidecarColumn
 from penstock.tables.iceberg.columns import arrow_type
 
 FIELD_ID = "parquet.field.id"
@@ -41,6 +43,7 @@ class Shape:
     fields: tuple[Any, ...]  # PyIceberg's
     naming: Naming
     values: frozenset[int]  # ids of partition columns
+    sidecars: tuple[SidecarColumn, ...] = ()  # of maps among the fields; what filters mean goes by them
 
     def names(self, field: Any) -> tuple[str, ...]:
         """The columns of the relation that a column of the table is made of."""
@@ -61,7 +64,8 @@ class Shape:
 
     @property
     def _data(self) -> list[Any]:
-        return [field for field in self.fields if field.field_id not in self.values]
+        own = [field for field in self.fields if field.field_id not in self.values]
+        return own + [sidecar.field for sidecar in self.sidecars]
 
     def _is_native(self, field: Any) -> bool:
         kind = str(field.field_type)
@@ -212,7 +216,23 @@ class Shape:
             elif not self._is_rebuilt(field.field_type) and (self.naming.by_id or not _has_struct(field.field_type)):
                 renamed = self.is_renamed(field.field_type, field.field_id, False)
                 (casted if renamed else plain)[names[0]] = field.name
-        return Meanings(plain, casted, uuids, several)
+        keys: dict[str, MapKey] = {}
+        hot: dict[tuple[str, ...], set[str]] = {}
+        for sidecar in self.sidecars:
+            hot.setdefault(sidecar.path, set()).add(sidecar.key)
+            if sidecar.state >= State.VALUE and str(sidecar.field.field_type) != "uuid":
+                names = self.names(sidecar.field)
+                keys |= {names[0].lower(): MapKey(sidecar.path, sidecar.key)} if len(names) == 1 else {}
+        return Meanings(plain, casted, uuids, several, keys, {path: frozenset(own) for path, own in hot.items()})
+
+    def value(self, sidecar: SidecarColumn) -> str:
+        """A sidecar's values as the map shows them, as Spark SQL over the relation's columns."""
+        text = self.shown(sidecar.field)
+        return (
+            text
+            if sidecar.field.field_type == sidecar.value_type
+            else f"CAST({text} AS {read_type(sidecar.value_type)})"
+        )
 
 
 def read_type(kind: Any, *, hidden: bool = False) -> str:

@@ -10,10 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.errors import LakeError, PenstockError
-from penstock.spark.iceberg_columns import Shape, quoted
+from penstock.shred.record import states_of
+from penstock.spark.iceberg_columns import Shape, quoted, read_type
 from penstock.spark.iceberg_files import FIELD_IDS
 from penstock.spark.iceberg_footers import Footers
+from penstock.spark.iceberg_literals import literal
 from penstock.spark.iceberg_names import names_by_id
+from penstock.spark.iceberg_shredded import merged, sidecar_columns
 from penstock.spark.iceberg_storage import spark_path
 from penstock.spark.s3 import options_for_connect
 from penstock.tables.storage import open_storage
@@ -29,14 +32,30 @@ def connect_dataframe(table: Any, spark: Any, where: str | None) -> Any:
         raise PenstockError(said, hint=hint)
     plan = table.plan(where)
     fields = table.version.columns.schema.fields
-    shape = Shape(tuple(fields), names_by_id(table.version.metadata), frozenset())
+    sidecars = sidecar_columns(table.version, states_of(None, table.version.sidecars))  # right for all files
+    shape = Shape(tuple(fields), names_by_id(table.version.metadata), frozenset(), sidecars)
     paths = plan.files.paths.to_pylist()
     _check(table, plan, shape, paths)
     schema = shape.data()
     spark.conf.set(FIELD_IDS, "true")
     reader = spark.read.schema(schema).options(**_options(table, spark), **{FIELD_IDS: "true"})
     rows = reader.parquet(*map(spark_path, paths)) if paths else spark.createDataFrame([], schema)
-    return rows.selectExpr(*(f"{shape.shown(f)} AS {quoted(f.name)}" for f in fields)).where(where)
+    shown = [f"{_with_maps(shape, f, shape.shown(f), (f.name,))} AS {quoted(f.name)}" for f in fields]
+    return rows.selectExpr(*shown).where(where)
+
+
+def _with_maps(shape: Shape, field: Any, text: str, path: tuple[str, ...]) -> str:
+    """A column whose shredded maps are whole, as Spark SQL: the server has no rule of ours."""
+    own = [(sidecar.key, shape.value(sidecar)) for sidecar in shape.sidecars if sidecar.path == path]
+    if own:
+        return merged(text, own, read_type(field.field_type))
+    if not any(sidecar.path[: len(path)] == path for sidecar in shape.sidecars):
+        return text
+    parts = [
+        f"{literal(f.name)}, {_with_maps(shape, f, f'{text}.{quoted(f.name)}', (*path, f.name))}"
+        for f in field.field_type.fields
+    ]
+    return f"if({text} IS NULL, NULL, named_struct({', '.join(parts)}))"
 
 
 def _check(table: Any, plan: Any, shape: Shape, paths: list[str]) -> None:

@@ -25,6 +25,7 @@ from penstock.spark.iceberg_columns import Shape
 from penstock.spark.iceberg_deletes import LiveDeletes, deleted_positions, deletes_listed
 from penstock.spark.iceberg_footers import Footer, Footers, ids_in
 from penstock.spark.iceberg_names import ABSENT, DELETED, LISTED
+from penstock.spark.iceberg_shredded import MapClass
 from penstock.spark.iceberg_storage import Places, spark_path
 from penstock.spark.planner import by_partition, plain_values
 from penstock.spark.translate import translate
@@ -94,6 +95,7 @@ class Branch:
     dirty: bool | None  # None: the version has no deletes
     has_ids: bool | None  # None: it has no name mapping, so all files must
     hidden: tuple[str, ...]
+    maps: MapClass | None  # None: the table has no sidecars
     places: Places = field(repr=False)
     mapping: Any = field(repr=False, compare=False)
     memory: Memory = field(repr=False, compare=False)
@@ -132,8 +134,12 @@ class Branch:
         files += [(spark_path(p), n, 0) for p, n in zip(paths, sizes.take(pa.array(kept)).to_pylist(), strict=True)]
 
     def _share(self, judgement: Judgement) -> Any:
-        """The kept files that have deletes, or those that have none."""
+        """The kept files that have deletes, or those that have none, of one kind of shredded maps."""
         kept = judgement.kept
+        if self.maps is not None:
+            texts = judgement.containers.shredding
+            assert texts is not None
+            kept = kept[self.maps.chosen(texts.take(pa.array(kept)), self.memory.table.version.sidecars)]
         if self.dirty is None:
             return kept
         deletes = judgement.containers.deletes

@@ -2,16 +2,24 @@
 
 A filter arrives in the relation's names and in terms of the projection above it: the text of a uuid is an expression on
 octets, a column with several names in files is the first of them that is not null, a field of a renamed struct lies
-behind a cast. These forms are known and turned back into the column. Anything else says nothing, which keeps files.
+behind a cast, a hot key of a map is its sidecar. These forms are known and turned back into the column. Anything else
+says nothing, which keeps files. What is left of a shredded map answers for its other keys, and for nothing else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 UUID_PATTERN, UUID_PARTS = "(.{8})(.{4})(.{4})(.{4})(.{12})", "$1-$2-$3-$4-$5"
+
+
+class MapKey(NamedTuple):
+    """A key of a map."""
+
+    path: tuple[str, ...]
+    key: str
 
 
 @dataclass(frozen=True)
@@ -22,6 +30,8 @@ class Meanings:
     casted: Mapping[str, str]  # fields inside are renamed by a cast
     uuids: Mapping[str, str]
     several: Mapping[tuple[str, ...], str]  # read as the first that is not null
+    keys: Mapping[str, MapKey] = field(default_factory=dict)  # sidecars that say all of their key
+    hot: Mapping[tuple[str, ...], frozenset[str]] = field(default_factory=dict)  # keys that a map may lack, by its path
 
     def restore(self, filters: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Filters over the table's columns instead of the relation's; what has no meaning there says nothing."""
@@ -29,9 +39,11 @@ class Meanings:
 
     def _restore(self, node: dict[str, Any]) -> dict[str, Any]:
         if "column" in node:
-            return self._column(node)
+            return self._sidecar(node) or self._whole(self._column(node))
         if "call" not in node:
             return node
+        if node["call"] in ("GetMapValue", "ElementAt") and self._is_cold(node["children"]):
+            return {**node, "children": [self._column(node["children"][0]), node["children"][1]]}
         found = self._uuid(node) or self._first(node)
         if found is not None:
             return {"column": [found], "type": node["type"]}
@@ -49,7 +61,28 @@ class Meanings:
             return {"column": [self.plain[name], *rest], "type": node["type"]}
         if name in self.casted and rest and casts == 1:
             return {"column": [self.casted[name], *rest], "type": node["type"]}
-        return {"call": "Opaque", "deterministic": True, "children": [], "type": node["type"]}
+        return _opaque(node)
+
+    def _sidecar(self, node: dict[str, Any]) -> dict[str, Any] | None:
+        """The key of a map that a sidecar stands for."""
+        found = self.keys.get(_name(node))
+        if found is None:
+            return None
+        kind = node["type"]
+        of_map = {"column": list(found.path), "type": f"map<string,{kind}>"}
+        children = [of_map, {"value": found.key, "type": "string"}]
+        return {"call": "GetMapValue", "deterministic": True, "children": children, "type": kind}
+
+    def _whole(self, node: dict[str, Any]) -> dict[str, Any]:
+        """A column; nothing where it is, or holds, a map that lacks keys here."""
+        path = tuple(node.get("column", ()))
+        lacking = any(path == own[: len(path)] for own in self.hot) if path else False
+        return _opaque(node) if lacking else node
+
+    def _is_cold(self, children: Sequence[dict[str, Any]]) -> bool:
+        """Whether a map is asked for a key that it has, wherever others lie."""
+        path = tuple(self._column(children[0]).get("column", ())) if "column" in children[0] else ()
+        return path in self.hot and "value" in children[1] and children[1]["value"] not in self.hot[path]
 
     def _uuid(self, node: dict[str, Any]) -> str | None:
         """The column behind the text of a uuid."""
@@ -67,6 +100,10 @@ class Meanings:
         if node["call"] != "Coalesce":
             return None
         return self.several.get(tuple(_name(child) for child in node["children"]))
+
+
+def _opaque(node: dict[str, Any]) -> dict[str, Any]:
+    return {"call": "Opaque", "deterministic": True, "children": [], "type": node["type"]}
 
 
 def _name(node: dict[str, Any]) -> str:

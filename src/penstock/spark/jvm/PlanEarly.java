@@ -33,7 +33,8 @@ public class PlanEarly extends Rule {
   }
 
   public TreeNode apply(TreeNode plan) {
-    return ((LogicalPlan) plan).transformDown(new DropMetadata()).transformDown(new Replace());
+    LogicalPlan lowered = LowerMaps.in((LogicalPlan) plan);
+    return lowered.transformDown(new DropMetadata()).transformDown(new Replace());
   }
 
   /** Takes `_metadata` out of scans of ours that offer it and are not asked: Spark would compute it for every row. */

@@ -9,6 +9,7 @@ With a limit, planning stops as soon as files that match whole, and lose no row 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,12 +22,13 @@ from penstock.errors import LakeError
 from penstock.predicate.tree import Column, Expr, Literal, Lookup, terms_of, walk
 from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.plan import Plan, count, make_plan
-from penstock.prune.report import Level
+from penstock.prune.report import Level, ServedKey
 from penstock.prune.verdict import Reason, Verdict
 from penstock.tables.iceberg.batch import Batches, FileBatch, HotKey
 from penstock.tables.iceberg.cache import ManifestCache
 from penstock.tables.iceberg.deletes import Deletes
 from penstock.tables.iceberg.manifest_list import ManifestLists, files_in, rows_in
+from penstock.tables.iceberg.shredded import ShreddedFile
 from penstock.tables.iceberg.version import Version
 
 _DATA, _DELETES = 0, 1
@@ -45,9 +47,17 @@ class Sources:
 
 
 def plan_files(
-    version: Version, sources: Sources, pruner: Pruner, limit: int | None = None, also: Sequence[Column] = ()
+    version: Version,
+    sources: Sources,
+    pruner: Pruner,
+    limit: int | None = None,
+    also: Sequence[Column] = (),
+    keys: Sequence[Lookup] = (),
 ) -> Plan:
-    """Which files of a version may hold rows that match; of the columns `also`, bounds are wanted too."""
+    """Which files of a version may hold rows that match; of the columns `also`, bounds are wanted too.
+
+    `keys` of maps are asked for besides those in the predicate.
+    """
     start = time.perf_counter()
     data = _manifests(version, sources, _DATA)
     levels, kept = _judge_manifests(pruner, version, sources.lists, data)
@@ -60,7 +70,9 @@ def plan_files(
             judgements = _limited(judgements, limit)
             break
     files = _file_level(judgements, data)
-    return make_plan(pruner, judgements, time.perf_counter() - start, outer=[count(levels, "manifests")], files=files)
+    served = served_keys(version, [*terms_of(pruner.predicate), *keys], judgements)
+    seconds, manifests = time.perf_counter() - start, [count(levels, "manifests")]
+    return make_plan(pruner, judgements, seconds, outer=manifests, files=files, keys=served)
 
 
 def judge_files(version: Version, sources: Sources, pruner: Pruner) -> list[tuple[FileBatch, Judgement]]:
@@ -123,6 +135,28 @@ def hot_keys(version: Version, predicate: Expr) -> list[HotKey]:
             key = term.key.value if isinstance(term.key, Literal) else None
             found += [HotKey(term, s) for s in version.sidecars if (s.source, s.key) == (field_id, key)]
     return found
+
+
+def served_keys(version: Version, terms: Sequence[Expr], judgements: Sequence[Judgement]) -> list[ServedKey]:
+    """Where the keys of shredded maps that are asked for are read from, in how many of the kept files."""
+    lookups = [term for term in dict.fromkeys(terms) if isinstance(term, Lookup)] if version.sidecars else []
+    if not lookups:
+        return []
+    texts: Counter[str | None] = Counter()
+    for judgement in judgements:
+        assert judgement.containers.shredding is not None
+        texts.update(judgement.containers.shredding.take(pa.array(judgement.kept)).to_pylist())
+    files = [(ShreddedFile(version, text), number) for text, number in texts.items()]
+    known = ShreddedFile(version, None)
+    return [_served(term, files) for term in lookups if known.has(term)]
+
+
+def _served(term: Lookup, files: Sequence[tuple[ShreddedFile, int]]) -> ServedKey:
+    counts: Counter[str] = Counter()
+    for file, number in files:
+        sidecar, needs_map = file.for_key(term)
+        counts["map" if sidecar is None else "both" if needs_map else "sidecar"] += number
+    return ServedKey(str(term), **counts)
 
 
 def _with_deletes(batch: FileBatch, judgement: Judgement, deletes: Deletes) -> Judgement:

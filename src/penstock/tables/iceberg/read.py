@@ -7,7 +7,7 @@ index is its position, which is what deletes are about.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -46,8 +46,20 @@ class Reader:
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="penstock-read") as pool:
             yield from pool.map(lambda task: self.file(task, names, keys), tasks)
 
-    def file(self, task: FileTask, names: Sequence[str], keys: Keys | None = None) -> pa.Table:
-        """The rows of one file that are not deleted and match its residual.
+    def sample(self, tasks: Iterable[FileTask], names: Sequence[str], rows: int) -> pa.Table:
+        """About so many rows of the first files; no more of them is read than that needs."""
+        parts: list[pa.Table] = []
+        for task in tasks:
+            if rows <= 0:
+                break
+            parts.append(self.file(task, names, first=rows))
+            rows -= parts[-1].num_rows
+        return pa.concat_tables(parts) if parts else self._version.columns.arrow.empty_table().select(list(names))
+
+    def file(
+        self, task: FileTask, names: Sequence[str], keys: Keys | None = None, first: int | None = None
+    ) -> pa.Table:
+        """The rows of one file that are not deleted and match its residual, or only those among its `first` ones.
 
         A name is a column's, or that of one of the keys of maps.
         """
@@ -58,7 +70,7 @@ class Reader:
         columns = {n for n in names if n not in asked} | {_column(term) for term in terms if term not in looked_up}
         if not columns and not asked:
             columns = set(self._version.columns.arrow.names[:1])  # rows are counted by some column
-        table = self._alive(task, self._stored(shredded, columns, looked_up))
+        table = self._alive(task, self._stored(shredded, columns, looked_up), first)
         fields = [field for field in self._version.columns.arrow if field.name in columns]
         arrays = [_as(shredded.column(field.name, table), field.type) for field in fields]
         shown = pa.table(arrays, schema=pa.schema(fields))
@@ -79,15 +91,16 @@ class Reader:
             found |= {_column(term)} if needs_map else set()
         return found
 
-    def _alive(self, task: FileTask, names: set[str]) -> pa.Table:
+    def _alive(self, task: FileTask, names: set[str], first: int | None) -> pa.Table:
         """The rows of one file that are not deleted, as they are stored."""
         equality = [delete for delete in task.deletes if delete.kind == "equality"]
         schema = self._schema(names, {i for delete in equality for i in delete.equality_ids})
-        table = self._read(task.path, task, schema)
+        table = self._read(task.path, task, schema, first)
         alive = np.ones(table.num_rows, np.bool_)
         gone = self._positions.of(task.path, task.deletes)
         if gone:
-            alive[np.frombuffer(gone.to_array(), np.uint64)] = False
+            places = np.frombuffer(gone.to_array(), np.uint64)
+            alive[places[places < table.num_rows]] = False
         for delete in equality:
             columns = [schema.find_column_name(i) for i in delete.equality_ids]
             alive &= ~listed(table, self._deleted(delete, schema), columns)
@@ -114,12 +127,12 @@ class Reader:
             raise LakeError(f"equality deletes on nested columns are not supported (field ids {sorted(missing)})")
         return Schema(*fields)
 
-    def _read(self, path: str, task: FileTask | None, schema: Any) -> pa.Table:
+    def _read(self, path: str, task: FileTask | None, schema: Any, first: int | None = None) -> pa.Table:
         from pyiceberg.expressions import AlwaysTrue
         from pyiceberg.io.pyarrow import ArrowScan
         from pyiceberg.table import FileScanTask
 
-        scan = ArrowScan(self._version.metadata, self._io, schema, AlwaysTrue())
+        scan = ArrowScan(self._version.metadata, self._io, schema, AlwaysTrue(), limit=first)
         try:
             found = scan.to_table([FileScanTask(self._data_file(path, task))])
         except FileNotFoundError:

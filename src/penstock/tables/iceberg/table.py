@@ -88,12 +88,13 @@ class IcebergTable:
             return self.at(snapshot).plan(where, columns, limit, path=path)
         if limit is not None and limit < 0:
             raise LakeError(f"limit is {limit}", hint="give 0 or more")
-        self._outputs(columns)
-        return self.plan_predicate(self._bound(where, path), limit)
+        keys = list(self._outputs(columns)[1].values())
+        return self.plan_predicate(self._bound(where, path), limit, keys)
 
-    def plan_predicate(self, predicate: Expr, limit: int | None = None) -> Plan:
-        """The same for a bound predicate."""
-        return plan_files(self.version, self.sources, Pruner(predicate, self.context.timezone), limit)
+    def plan_predicate(self, predicate: Expr, limit: int | None = None, keys: Sequence[Lookup] = ()) -> Plan:
+        """The same for a bound predicate; `keys` of maps are asked for besides those in it."""
+        pruner = Pruner(predicate, self.context.timezone)
+        return plan_files(self.version, self.sources, pruner, limit, keys=keys)
 
     def arrow(
         self,

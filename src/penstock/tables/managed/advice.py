@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from penstock.prune.report import human_bytes
+from penstock.tables.managed.advise_maps import MapAdvice
 from penstock.tables.managed.coalesce import Coalesce
 
 BANDS = (64 << 10, 1 << 20, 8 << 20, 32 << 20, 128 << 20)
@@ -73,6 +74,7 @@ class Advice:
     options: tuple[Option, ...] = ()
     suggested: Coalesce | None = None
     said: str = ""
+    maps: tuple[MapAdvice, ...] = ()
 
     @property
     def mean_bytes(self) -> int:
@@ -100,6 +102,7 @@ class Advice:
             "options": [option.to_dict() for option in self.options],
             "suggested": _rule(self.suggested),
             "advice": self.said,
+            "maps": [each.to_dict() for each in self.maps],
         }
 
     def explain(self) -> str:
@@ -120,6 +123,9 @@ class Advice:
             yield from self._partitions(self.opens)
             yield from self._changes(self.compacted)
         yield _line("advice", self.said)
+        for each in self.maps:
+            for i, line in enumerate(each.lines()):
+                yield _line("" if i else "map", line)
 
     def _partitions(self, opens: Opens) -> Iterator[str]:
         yield _line("partitions", f"{self.partitions:,} logical ones")

@@ -16,6 +16,7 @@ from penstock.shred.choose import SAMPLE, choose, key_uses
 from penstock.shred.nested import field_at
 from penstock.shred.rule import Shred
 from penstock.tables import bridge
+from penstock.tables.iceberg.read import Reader
 from penstock.tables.iceberg.table import IcebergTable
 from penstock.tables.managed.shredding import hot_keys
 from penstock.tables.managed.sidecars import set_chosen
@@ -47,9 +48,15 @@ def choose_again(table: IcebergTable) -> Any:
     names = sorted({column.partition(".")[0] for column, _, _ in auto})
     rules = {column: rule for column, rule, _ in auto}
     before = {column: keys for column, _, keys in auto}
-    chosen = _chosen(table.arrow(columns=names, limit=SAMPLE), rules, before)
+    chosen = _chosen(sample_of(table, names), rules, before)
     changed = {column: keys for column, keys in chosen.items() if keys and list(before[column]) != keys}
     return set_chosen(table.table, changed) if changed else table.table
+
+
+def sample_of(table: IcebergTable, names: Sequence[str]) -> pa.Table:
+    """Some rows of a table."""
+    reader = Reader(table.version, table.sources.io, table.context.timezone)
+    return reader.sample(table.plan(limit=SAMPLE).files, names, SAMPLE)
 
 
 def _auto(table: IcebergTable) -> list[tuple[str, Shred, Sequence[str]]]:

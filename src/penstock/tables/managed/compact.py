@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from penstock.errors import ConflictError
-from penstock.predicate.tree import Expr
+from penstock.predicate.tree import Expr, Lookup
 from penstock.prune.plan import FileTask, Plan
 from penstock.tables import bridge
 from penstock.tables.iceberg.plan import only
@@ -93,9 +93,9 @@ class ChosenFiles(IcebergTable):
         """What makes two of them the same to Spark."""
         return f"{super().key} files {hash(self.chosen):x}"
 
-    def plan_predicate(self, predicate: Expr, limit: int | None = None) -> Plan:
+    def plan_predicate(self, predicate: Expr, limit: int | None = None, keys: Sequence[Lookup] = ()) -> Plan:
         """Which of the files hold rows that may match."""
-        return only(super().plan_predicate(predicate, limit), self.chosen)
+        return only(super().plan_predicate(predicate, limit, keys), self.chosen)
 
 
 def compact(table: IcebergTable, reopen: Callable[[Any], IcebergTable], where: str | None) -> tuple[Any, Compaction]:

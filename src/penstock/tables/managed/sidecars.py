@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
 from penstock.errors import ConflictError
-from penstock.shred.rule import Shred, is_property, to_properties
+from penstock.shred.rule import DUPLICATES, Shred, from_properties, is_property, to_properties
 from penstock.shred.sidecars import (
     Sidecar,
     check_names,
@@ -60,16 +60,18 @@ def schema_with_sidecars(schema: Any, rules: Mapping[str, Shred]) -> tuple[Any, 
     return Schema(*fields, identifier_field_ids=numbered.identifier_field_ids), properties
 
 
-def set_rules(table: Any, rules: Mapping[str, Shred]) -> Any:
-    """Set the rules of a table, or take them away; PyIceberg's table afterwards. Files stay as they are."""
-    wanted = to_properties(rules)
+def set_rules(table: Any, new: Mapping[str, Shred], without: Set[str]) -> Any:
+    """Set the rules of some maps, take those of others away; PyIceberg's table afterwards. Files stay as they are."""
+    changed = {column.lower() for column in new} | without
     for wait in waits():
         table = fresh(table)
-        schema = table.metadata.schema()
-        for column in rules:
+        schema, present = table.metadata.schema(), from_properties(table.metadata.properties)
+        for column in new:
             source_map(visible(schema, read_sidecars(schema, table.metadata.properties)), column)
+        rules = {column: rule for column, rule in present.items() if column.lower() not in changed} | dict(new)
+        wanted = to_properties(rules)
         kept = {chosen_property(column) for column, rule in rules.items() if rule.auto}
-        gone = [n for n in table.metadata.properties if is_property(n) and n not in wanted and n not in kept]
+        gone = [n for n in table.metadata.properties if is_property(n) and n not in {*wanted, *kept, DUPLICATES}]
         if _committed(table, (), (), wanted, gone):
             return with_sidecars(fresh(table))
         time.sleep(wait)

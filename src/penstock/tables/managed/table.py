@@ -6,18 +6,18 @@ It reads like any Iceberg table. The object is the newest version that it has se
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.errors import LakeError
-from penstock.shred.rule import Asked as Shredding
 from penstock.shred.rule import Shred, as_rules, from_properties
 from penstock.tables import bridge
 from penstock.tables.iceberg.table import IcebergTable
 from penstock.tables.managed import write
 from penstock.tables.managed.advice import Advice
 from penstock.tables.managed.advise import advise
+from penstock.tables.managed.advise_maps import advise_maps
 from penstock.tables.managed.age import Age
 from penstock.tables.managed.coalesce import Coalesce, as_rule
 from penstock.tables.managed.commit import fresh
@@ -68,9 +68,16 @@ class ManagedTable(IcebergTable):
         """The rules that say which keys of maps have columns of their own."""
         return from_properties(self.table.metadata.properties)
 
-    def set_shred(self, rules: Shredding | None) -> None:
-        """Change the rules, or take them away; files that exist stay as they are until `compact()`."""
-        self._move(set_rules(self._writable().table, as_rules(rules)))
+    def set_shred(self, rules: Mapping[str, Shred | str | Sequence[str] | None] | None) -> None:
+        """Change the rules of some maps; None takes one away, or, instead of rules, all of them.
+
+        Files that exist stay as they are until `compact()`.
+        """
+        if rules is None:
+            rules = dict.fromkeys(self.shred)
+        new = as_rules({column: rule for column, rule in rules.items() if rule is not None})
+        gone = {column.lower() for column, rule in rules.items() if rule is None}
+        self._move(set_rules(self._writable().table, new, gone))
 
     def refresh(self) -> ManagedTable:
         """Move on to the table as it is now."""
@@ -117,5 +124,6 @@ class ManagedTable(IcebergTable):
         return swept
 
     def advise(self) -> Advice:
-        """How skewed the partitions are, and what coalescing would change; no data is read."""
-        return advise(self)
+        """How skewed the partitions are and what coalescing would change, by metadata alone; and which keys of maps
+        are worth a column, by a sample of the rows."""
+        return replace(advise(self), maps=advise_maps(self))
