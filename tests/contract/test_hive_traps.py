@@ -65,7 +65,9 @@ def numbers_of(table: HiveTable, paths: list[str]) -> list[int]:
     """Which files of the layout these are, by the row that each has."""
     from penstock.tables.hive.files import read_file
 
-    return sorted(read_file(table.storage, path, pa.schema({"n": pa.int64()}))["n"][0].as_py() for path in paths)
+    return sorted(
+        read_file(table.storage, path, pa.schema({"n": pa.int64()}), {"n"})[0]["n"][0].as_py() for path in paths
+    )
 
 
 @pytest.mark.parametrize(

@@ -362,6 +362,13 @@ def is_term(node: Expr) -> bool:
     return isinstance(node, Lookup) and isinstance(node.container, Column) and isinstance(node.key, Literal)
 
 
+def column_of(term: Expr) -> str:
+    """The name of the column that a term lies in."""
+    column = term.container if isinstance(term, Lookup) else term
+    assert isinstance(column, Column)
+    return column.path[0]
+
+
 def terms_of(root: Expr) -> tuple[Any, ...]:
     """The terms of a tree, each once, in the order of their first appearance."""
     found: dict[Expr, None] = {}

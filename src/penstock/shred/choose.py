@@ -34,7 +34,7 @@ def key_uses(maps: pa.Array) -> list[KeyUse]:
     entries = entries_of(maps)
     if not len(entries.keys):
         return []
-    encoded = entries.keys.dictionary_encode()
+    encoded = entries.keys.cast(pa.string()).dictionary_encode()
     codes = np.asarray(encoded.indices)
     sizes = _sizes(entries.items)
     keys = encoded.dictionary
@@ -58,7 +58,9 @@ def choose(uses: Sequence[KeyUse], rows: int, most: int, before: Sequence[str] =
 
 def _sizes(items: pa.Array) -> np.ndarray:
     """The bytes of each value."""
-    if pa.types.is_string(items.type) or pa.types.is_binary(items.type) or pa.types.is_large_string(items.type):
-        return np.asarray(pc.fill_null(pc.binary_length(items), 0), np.float64)
-    width = items.type.bit_width // 8 if not isinstance(items.type, pa.BaseExtensionType) else 16
-    return np.full(len(items), max(1, width), np.float64)
+    stored = items.storage if isinstance(items.type, pa.BaseExtensionType) else items
+    try:
+        return np.full(len(stored), max(1, stored.type.bit_width // 8), np.float64)
+    except ValueError:  # their lengths differ
+        lengths = pc.binary_length(stored.cast(pa.large_binary()))
+        return np.asarray(pc.fill_null(lengths, 0), np.float64)

@@ -5,8 +5,9 @@
     penstock.map.shredding.headers.mode     move
 
 The key at place i of the list lies in the column `__map_shred_headers_i`; null is a number that is not used. Of a map
-in a struct, the column is the path with dots, and so is the name here; in the column's name dots are underscores. The
-names of Paimon's proposal (`paimon.map.shredding.…`, `__paimon_map_shred_…`) mean the same; its list may also be
+in a struct, the column is the path with dots, and so is the name here; in the column's name dots are underscores.
+Where sidecars are called otherwise, because their map was renamed, `headers.columns` lists the names of their columns.
+The names of Paimon's proposal (`paimon.map.shredding.…`, `__paimon_map_shred_…`) mean the same; its list may also be
 separated by commas.
 
 | the footer | the file |
@@ -46,8 +47,13 @@ def to_footer(columns: Iterable[tuple[str, str, Mapping[str, str]]]) -> dict[str
     prefix = _KINDS[0][0]
     found = {f"{prefix}version": _VERSION}
     for column, mode, sidecars in columns:
-        places = {int(name.rpartition("_")[2]): key for key, name in sidecars.items()}
-        keys = [places.get(i) for i in range(max(places) + 1)]
+        stem = f"{STEM}{column.replace('.', '_')}_"
+        keys: list[str | None] = list(sidecars)
+        if all(name.startswith(stem) and name[len(stem) :].isdecimal() for name in sidecars.values()):
+            places = {int(name[len(stem) :]): key for key, name in sidecars.items()}
+            keys = [places.get(i) for i in range(max(places) + 1)]
+        else:
+            found[f"{prefix}{column}.columns"] = json.dumps(list(sidecars.values()), ensure_ascii=False)
         found[f"{prefix}{column}.keys"] = json.dumps(keys, ensure_ascii=False)
         found[f"{prefix}{column}.mode"] = mode
     return found
@@ -57,31 +63,48 @@ def read_footer(pairs: Mapping[bytes, bytes] | None, names: Sequence[str], path:
     """The shredded maps of a file with these pairs in its footer and these columns; none where it is a plain one."""
     found: list[Shredded] = []
     for prefix, stem in _KINDS:
-        own = {k.decode(): v.decode() for k, v in (pairs or {}).items() if k.startswith(prefix.encode())}
+        try:
+            own = {k.decode(): v.decode() for k, v in (pairs or {}).items() if k.startswith(prefix.encode())}
+        except UnicodeDecodeError:
+            raise _damaged(path, "it is no text") from None
         if not own:
             continue
         version = own.pop(f"{prefix}version", _VERSION)
         if version != _VERSION:
             raise _damaged(path, f"{prefix}version is {version!r}, and only {_VERSION} is known")
-        modes = {name[len(prefix) : -len(".mode")]: own.pop(name) for name in list(own) if name.endswith(".mode")}
+        modes, called = (_by_column(own, prefix, suffix) for suffix in (".mode", ".columns"))
         for name, text in own.items():
             if not name.endswith(".keys"):
                 raise _damaged(path, f"{name} is not known")
             column = name[len(prefix) : -len(".keys")]
-            found.append(_shredded(column, text, modes.pop(column, MOVE), stem, names, path))
-        if modes:
-            raise _damaged(path, f"the keys of {next(iter(modes))} are missing")
+            mode, columns = modes.pop(column, MOVE), called.pop(column, None)
+            found.append(_shredded(column, text, mode, columns, stem, names, path))
+        if modes or called:
+            raise _damaged(path, f"the keys of {next(iter(modes | called))} are missing")
     _check_all_known(found, names, path)
     return tuple(found)
 
 
-def _shredded(column: str, text: str, mode: str, stem: str, names: Sequence[str], path: str) -> Shredded:
+def _by_column(own: dict[str, str], prefix: str, suffix: str) -> dict[str, str]:
+    """The pairs of one kind, taken out of all."""
+    return {name[len(prefix) : -len(suffix)]: own.pop(name) for name in list(own) if name.endswith(suffix)}
+
+
+def _shredded(
+    column: str, text: str, mode: str, columns: str | None, stem: str, names: Sequence[str], path: str
+) -> Shredded:
     keys = _keys(column, text, path)
     if mode not in (MOVE, MIRROR):
         raise _damaged(path, f"the mode of {column} is {mode!r}")
     if not _has(column, names):
         raise _damaged(path, f"it names the map {column}, which the file does not have")
-    sidecars = [(key, f"{stem}{column.replace('.', '_')}_{i}") for i, key in enumerate(keys) if key is not None]
+    called = [f"{stem}{column.replace('.', '_')}_{i}" for i in range(len(keys))]
+    if columns is not None:
+        listed = _keys(column, columns, path)
+        if len(listed) != len(keys):
+            raise _damaged(path, f"{column} has {len(keys)} keys and {len(listed)} columns of them")
+        called = [name or "" for name in listed]
+    sidecars = [(key, name) for key, name in zip(keys, called, strict=True) if key is not None]
     lost = next((name for _, name in sidecars if name not in names), None)
     if lost is not None:
         raise _damaged(path, f"the sidecar {lost} of {column} is missing")

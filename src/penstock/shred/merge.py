@@ -58,7 +58,10 @@ def lookup(maps: pa.Array, key: str) -> pa.Array:
 
 def first_known(value: pa.Array, otherwise: pa.Array) -> pa.Array:
     """A sidecar's value, or else the map's."""
-    return pc.coalesce(value.cast(otherwise.type), otherwise)
+    value = value.cast(otherwise.type)
+    if isinstance(value.type, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(value.type, pc.coalesce(value.storage, otherwise.storage))
+    return pc.coalesce(value, otherwise)
 
 
 def _unshadowed(own: pa.Array, rows: np.ndarray, keys: Sequence[str], present: np.ndarray) -> np.ndarray | None:

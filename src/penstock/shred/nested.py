@@ -15,9 +15,9 @@ def field_at(array: pa.Array, path: Sequence[str]) -> pa.Array:
 
 
 def with_field(array: pa.Array, path: Sequence[str], inner: pa.Array) -> pa.Array:
-    """Structs with a field inside replaced."""
+    """Structs with a field inside replaced. What lies below null structs stays: a required field has no null there."""
     if not path:
         return inner
-    parts, place = array.flatten(), array.type.get_field_index(path[0])
+    parts, place = [array.field(i) for i in range(array.type.num_fields)], array.type.get_field_index(path[0])
     parts[place] = with_field(parts[place], path[1:], inner)
     return pa.StructArray.from_arrays(parts, fields=list(array.type), mask=array.is_null())

@@ -20,7 +20,7 @@ then on; a file that exists is read by what was recorded of it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from penstock.errors import LakeError
@@ -49,9 +49,9 @@ class Shred:
     def __init__(self, *keys: str, auto: bool = False, mode: str = MOVE, most: int = _MOST) -> None:
         if auto == bool(keys):
             raise LakeError("a rule for a map names its hot keys, or says auto", hint='write Shred("a", "b")')
-        wrong = next((key for key in keys if not isinstance(key, str)), None)
-        if wrong is not None:
-            raise LakeError(f"{wrong!r} is no key", hint="keys are texts")
+        wrong = [key for key in keys if not isinstance(key, str)]
+        if wrong:
+            raise LakeError(f"{wrong[0]!r} is no key", hint="keys are texts")
         twice = next((key for i, key in enumerate(keys) if key in keys[:i]), None)
         if twice is not None:
             raise LakeError(f"the key {twice!r} is given twice", hint="name each once")
@@ -70,6 +70,8 @@ Asked = Mapping[str, "Shred | str | Sequence[str]"]
 
 def as_rules(asked: Asked | None) -> dict[str, Shred]:
     """Rules by their column, as people write them; an empty list is an error."""
+    if asked is not None and not isinstance(asked, Mapping):
+        raise LakeError(f"shred is {asked!r}", hint='write shred={"headers": ["a", "b"]}')
     found: dict[str, Shred] = {}
     for column, keys in (asked or {}).items():
         if not isinstance(column, str) or not column:
@@ -85,6 +87,8 @@ def _as_rule(column: str, keys: Shred | str | Sequence[str]) -> Shred:
         return keys
     if isinstance(keys, str):
         return Shred(auto=True) if keys == _AUTO else Shred(keys)
+    if keys is not None and not isinstance(keys, Iterable):
+        raise LakeError(f"the keys of {column!r} are {keys!r}", hint=f'name keys, or "{_AUTO}"')
     if not keys:
         raise LakeError(f"no key of {column!r} is named", hint=f'name keys, or "{_AUTO}"')
     return Shred(*keys)
@@ -131,7 +135,7 @@ def from_properties(properties: Mapping[str, str]) -> dict[str, Shred]:
             raise LakeError(said, hint=f"set it to keys separated by commas, or to {_AUTO}")
         mode = properties.get(f"{PREFIX}{column}.mode", MOVE).strip().lower()
         most = properties.get(f"{PREFIX}{column}.most", str(_MOST)).strip()
-        if not most.isdigit():
+        if not most.isdecimal():
             raise LakeError(f"{PREFIX}{column}.most is {most!r}", hint="give 1 or more")
         found[column] = _read_keys(column, keys, mode, int(most))
     return found

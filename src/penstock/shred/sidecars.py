@@ -45,21 +45,37 @@ class Sidecar:
 
 
 def read_sidecars(schema: Any, properties: Mapping[str, str]) -> tuple[Sidecar, ...]:
-    """The sidecars of a schema (PyIceberg's), those of maps that were dropped included.
+    """The sidecars of a schema (PyIceberg's), those of maps that were dropped included, whatever they are called now.
 
     A column with a sidecar's name of which nothing is known makes its map unreadable in a table that is shredded: an
     error. In any other table it is a column like others.
     """
-    named = [field for field in schema.fields if is_reserved(field.name)]
+    known = _known(properties)
+    named = [field for field in schema.fields if is_reserved(field.name) or str(field.field_id) in known]
     if not named:
         return ()
-    known = _known(properties)
     found = [_read(field, known) for field in named]
     lost = next((field.name for field, sidecar in zip(named, found, strict=True) if sidecar is None), None)
     if lost is not None and (COLUMNS in properties or any(found)):
         said = f"column {lost} is a sidecar, and neither its documentation nor {KNOWN} says of which key"
         raise LakeError(said, hint="restore one of them from an older version of the table's metadata")
     return tuple(sidecar for sidecar in found if sidecar is not None)
+
+
+def check_complete(metadata: Any, schema: Any, lost: Iterable[int]) -> None:
+    """An error when values of a map that a schema has lie in sidecars that it does not have: somebody dropped them.
+
+    `lost` are field ids of such sidecars. Those of maps that are gone too, and mere copies, are not missed.
+    """
+    known = _known(metadata.properties)
+    for field_id in lost:
+        field = next((f for older in metadata.schemas for f in older.fields if f.field_id == field_id), None)
+        sidecar = None if field is None else _read(field, known)
+        if sidecar is None or (sidecar.mode == MOVE and path_of(schema, sidecar) is not None):
+            said = f"values of a map lie in the column with field id {field_id}"
+            said += "" if field is None else f", {field.name}"
+            hint = "read a snapshot from before it was dropped, or restore the table's metadata"
+            raise LakeError(f"{said}, which the table does not have any more", hint=hint)
 
 
 def _read(field: Any, known: Mapping[str, Any]) -> Sidecar | None:
@@ -133,6 +149,14 @@ def source_map(schema: Any, column: str) -> Any:
         said = f"shred: {column!r} is a {kind}; keys have to be texts, and values plain"
         raise SchemaError(said, hint="name another map")
     return field
+
+
+def map_path(schema: Any, column: str) -> tuple[str, ...] | None:
+    """The path of a rule's map; None where no map can be split: another engine may have changed the table."""
+    try:
+        return _path_to(schema.fields, source_map(schema, column).field_id)
+    except SchemaError:
+        return None
 
 
 def _is_map(kind: Any) -> bool:

@@ -104,10 +104,10 @@ def split(maps: pa.Array, keys: Sequence[str], *, mirror: bool = False, last_win
     return Split(residual, tuple(values), tuple(nulls), maps.null_count)
 
 
-def _codes(keys: pa.Array, hot: Sequence[str]) -> npt.NDArray[np.int16]:
+def _codes(keys: pa.Array, hot: Sequence[str]) -> npt.NDArray[np.signedinteger]:
     """For each entry which of the hot keys it has; -1 for none. Small numbers are sorted fastest."""
     found = pc.index_in(keys, value_set=pa.array(list(hot), keys.type))
-    return np.asarray(found.fill_null(-1)).astype(np.int16)
+    return np.asarray(found.fill_null(-1)).astype(np.int16 if len(hot) < 1 << 15 else np.int32)
 
 
 def _filtered(maps: pa.Array, entries: Entries, kept: npt.NDArray[np.bool_]) -> pa.Array:

@@ -6,27 +6,37 @@ that reached the scan. The answer lists files by partition.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from collections.abc import Mapping as AnyMapping
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from penstock.errors import PenstockError
 from penstock.predicate.bind import Context
-from penstock.predicate.sql import quote_name
 from penstock.predicate.tree import Column, Expr
-from penstock.predicate.types import type_name
 from penstock.predicate.values import from_arrow
 from penstock.prune.facts import Exact
 from penstock.prune.judge import Judgement
 from penstock.prune.plan import Plan
 from penstock.spark.compile import new
+from penstock.spark.hive_shredded import (
+    ddl,
+    has_maps,
+    kinds_of,
+    mappings,
+    stored_fields,
+    unexpected,
+    with_maps,
+)
 from penstock.spark.planner import Planner as Planner
 from penstock.spark.planner import by_partition, plain_values, planner, remember
 from penstock.spark.s3 import Bucket, open_for_spark, options_for_connect
 from penstock.spark.session import attach, gateway_of, is_connect
 from penstock.spark.translate import translate
+from penstock.tables.hive.files import Mapping
 from penstock.tables.storage import Storage
 
 
@@ -50,23 +60,37 @@ class Scannable(Protocol):
     def root_url(self) -> str: ...
     def plan(self, where: str | None = None) -> Plan: ...
     def check_readable(self, plan: Plan) -> None: ...
+    @property
+    def shredded(self) -> bool | None: ...
 
 
 @dataclass(frozen=True)
 class HiveFiles:
-    """The files of a Hive layout, for its relation."""
+    """The files of a Hive layout, for its relation: all, or those with one mapping of hot keys."""
 
     table: Scannable
     bucket: Bucket | None = field(compare=False, repr=False)
+    mapping: Mapping | None = None  # None: footers are not looked at
+    others: frozenset[Mapping] = frozenset()  # mappings that other relations of the same DataFrame read
 
-    def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def answer(self, asked: AnyMapping[str, Any]) -> dict[str, Any]:
         """The kept files by their partition values."""
         table = self.table
         plan = table.plan_predicate(translate([*asked["partition"], *asked["data"]], table.known_schema, table.context))
         table.check_readable(plan)
         if self.bucket is not None:
             self.bucket.check_client()
-        return {"summary": _summary(plan), "partitions": _partitions(plan, table.columns)}
+        if self.mapping is None:
+            return {"summary": _summary(plan), "partitions": _partitions(plan, table.columns)}
+        keys, files = _kept(plan, table.columns)
+        found = mappings(table, files)
+        for file, mapping in zip(files, found, strict=True):
+            if mapping != self.mapping and mapping not in self.others:
+                raise unexpected(file[0])
+        own = [i for i, mapping in enumerate(found) if mapping == self.mapping]
+        partitions = by_partition((keys[i] for i in own), (files[i] for i in own))
+        summary = f"{len(own)} of {plan.report.files.total} files, {plan.report.list_calls} lists"
+        return {"summary": summary, "partitions": partitions}
 
 
 def dataframe(table: Scannable, spark: Any, where: str | None = None) -> Any:
@@ -74,17 +98,38 @@ def dataframe(table: Scannable, spark: Any, where: str | None = None) -> Any:
     if is_connect(spark):
         return _connect_dataframe(table, spark, where)
     attach(spark)
-    gateway = gateway_of(spark)
-    jvm = gateway.jvm
-    types = jvm.org.apache.spark.sql.types.StructType
-    partitions, data = types.fromDDL(_ddl(table.columns)), types.fromDDL(_ddl(table.file_schema))
     bucket = open_for_spark(table.storage, spark)
-    name = remember(table.key, HiveFiles(table, bucket))
-    index = new(gateway, "PenstockIndex", name, partitions, planner)
+    kinds = _kinds(table, where)
+    parts = []
+    for kind in kinds:
+        others = frozenset(other for other in kinds if other is not None and other != kind)
+        rows = _relation(HiveFiles(table, bucket, kind, others), spark)
+        parts.append(with_maps(rows, table, kind or (), spark))
+    found = reduce(lambda left, right: left.unionAll(right), parts)
+    return found if where is None else found.where(where)
+
+
+def _kinds(table: Scannable, where: str | None) -> list[Mapping | None]:
+    """The mappings of hot keys that a DataFrame has relations for; None for one that does not look at footers."""
+    if table.shredded is False or not has_maps(table.file_schema):
+        return [None]
+    if table.shredded is None:
+        return [()]
+    return list(kinds_of(table, _kept(table.plan(where), table.columns)[1]))
+
+
+def _relation(source: HiveFiles, spark: Any) -> Any:
+    """Spark's own reader over some files of a layout."""
     from pyspark.sql import DataFrame
 
-    found = DataFrame(index.dataFrame(spark._jsparkSession, data, bucket.options if bucket else {}), spark)
-    return found if where is None else found.where(where)
+    gateway, table = gateway_of(spark), source.table
+    types = gateway.jvm.org.apache.spark.sql.types.StructType
+    partitions = types.fromDDL(ddl(table.columns))
+    data = types.fromDDL(ddl(stored_fields(table, source.mapping or ())))
+    suffix = f" {source.mapping}" if source.mapping else ""
+    index = new(gateway, "PenstockIndex", remember(f"{table.key}{suffix}", source), partitions, planner)
+    options = source.bucket.options if source.bucket else {}
+    return DataFrame(index.dataFrame(spark._jsparkSession, data, options), spark)
 
 
 def _connect_dataframe(table: Scannable, spark: Any, where: str | None) -> Any:
@@ -96,16 +141,22 @@ def _connect_dataframe(table: Scannable, spark: Any, where: str | None) -> Any:
         )
     plan = table.plan(where)
     table.check_readable(plan)
-    ddl = _ddl([*table.file_schema, *table.columns])
+    if table.shredded is not False and has_maps(table.file_schema):
+        files = _kept(plan, table.columns)[1]
+        for file, mapping in zip(files, mappings(table, files), strict=True):
+            if mapping:
+                raise _needs_classic(file[0])
+    columns = ddl([*table.file_schema, *table.columns])
     paths = plan.files.paths.to_pylist()
     if not paths:
-        return spark.createDataFrame([], ddl)
-    reader = spark.read.schema(ddl).options(**options_for_connect(table.storage, spark), basePath=table.root_url)
+        return spark.createDataFrame([], columns)
+    reader = spark.read.schema(columns).options(**options_for_connect(table.storage, spark), basePath=table.root_url)
     return reader.parquet(*paths).where(where)
 
 
-def _ddl(fields: Any) -> str:
-    return ", ".join(f"{quote_name(f.name)} {type_name(f.type)}" for f in fields)
+def _needs_classic(url: str) -> PenstockError:
+    said = f"hot keys of maps lie in columns of their own in {url}, which Spark Connect cannot put together"
+    return PenstockError(said, hint="use a classic Spark session, or table.arrow()")
 
 
 def _summary(plan: Plan) -> str:
@@ -115,8 +166,13 @@ def _summary(plan: Plan) -> str:
 
 def _partitions(plan: Plan, columns: Sequence[pa.Field]) -> list[dict[str, Any]]:
     """The kept files grouped by their partition values."""
-    keys = (key for judgement in plan.judgements for key in _keys(judgement, columns))
-    return by_partition(keys, (file for judgement in plan.judgements for file in _files(judgement)))
+    return by_partition(*_kept(plan, columns))
+
+
+def _kept(plan: Plan, columns: Sequence[pa.Field]) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    """The partition values of the kept files, and the files."""
+    keys = [key for judgement in plan.judgements for key in _keys(judgement, columns)]
+    return keys, [file for judgement in plan.judgements for file in _files(judgement)]
 
 
 def _files(judgement: Judgement) -> Iterator[tuple[Any, ...]]:

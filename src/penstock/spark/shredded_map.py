@@ -36,5 +36,11 @@ def shredded_map(spark: Any, residual: Column, sidecars: Sequence[tuple[str, Col
     return Column(call(gateway, "ShreddedMap", "column", _java(residual), keys, columns, states))
 
 
+def rule_failures(spark: Any) -> tuple[int, str]:
+    """How often the rule that answers keys from sidecars has failed in this JVM, and how it did last."""
+    gateway = gateway_of(spark)
+    return int(call(gateway, "HotKeys", "failures")), str(call(gateway, "HotKeys", "lastFailure"))
+
+
 def _java(column: Column) -> Any:
     return column._jc  # type: ignore[attr-defined,unused-ignore]

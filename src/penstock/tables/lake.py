@@ -202,6 +202,7 @@ def _declaration(table: HiveTable) -> dict[str, Any]:
             "warn_partitions": table.limits.warn_partitions,
             "max_partitions": table.limits.max_partitions,
             "max_lists": table.max_lists,
+            "shredded": table.shredded,
             "cache_seconds": 0 if table.cache is None else table.cache.seconds,
         },
     }

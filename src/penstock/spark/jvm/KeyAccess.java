@@ -5,25 +5,30 @@ import java.util.ArrayList;
 import org.apache.spark.sql.catalyst.expressions.ArrayContains;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.ElementAt;
+import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetMapValue;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
+import org.apache.spark.sql.catalyst.expressions.IsNotNull;
+import org.apache.spark.sql.catalyst.expressions.IsNull;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.MapKeys;
+import org.apache.spark.sql.catalyst.expressions.Not;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.MapType;
 
 /**
- * A look into a map by a key that is written in the query: m['k'], element_at(m, 'k') and its `try_` form, all of which give
- * null for a key that is not there, in ANSI mode too; or map_contains_key(m, 'k'), which Spark has rewritten by now.
+ * What is asked of a map by a key that is written in the query: its value by m['k'], element_at(m, 'k') and the `try_` form of
+ * it, all of which give null for a key that is not there, in ANSI mode too; or whether it is there by
+ * map_contains_key(m, 'k'), which Spark has rewritten by now. Without a key it is asked whether there is a map.
  */
 public class KeyAccess {
   public final Expression map;
-  public final Literal key;
-  public final boolean contains;
+  private final Literal key; // null for the map itself
+  private final boolean contains;
 
-  public KeyAccess(Expression map, Literal key, boolean contains) {
+  private KeyAccess(Expression map, Literal key, boolean contains) {
     this.map = map;
     this.key = key;
     this.contains = contains;
@@ -43,16 +48,45 @@ public class KeyAccess {
       map = ((MapKeys) ((ArrayContains) expression).left()).child();
       key = ((ArrayContains) expression).right();
     }
-    if (!(key instanceof Literal) || ((Literal) key).value() == null || !(map.dataType() instanceof MapType)) {
+    if (expression instanceof IsNull || expression instanceof IsNotNull) {
+      Expression tested = (Expression) expression.children().apply(0);
+      return isPlain(tested) ? new KeyAccess(tested, null, true) : null;
+    }
+    if (!(key instanceof Literal) || ((Literal) key).value() == null || !isPlain(map)) {
       return null;
     }
-    boolean plain = DataTypes.StringType.equals(((MapType) map.dataType()).keyType())
-        && DataTypes.StringType.equals(key.dataType()); // under another collation, other keys are equal
+    boolean plain = DataTypes.StringType.equals(key.dataType());
     return plain ? new KeyAccess(map, (Literal) key, expression instanceof ArrayContains) : null;
   }
 
+  /** Whether this is a map by texts, and not under a collation that takes different keys for the same. */
+  private static boolean isPlain(Expression map) {
+    return map.resolved() && map.dataType() instanceof MapType
+        && DataTypes.StringType.equals(((MapType) map.dataType()).keyType());
+  }
+
+  /** The answer of a shredded map. */
+  public Expression of(ShreddedMap shredded) {
+    return key == null ? shredded.isThere() : shredded.answer(key, contains);
+  }
+
+  /** The answer in place of the expression that asked. */
+  public static Expression inPlaceOf(Expression asking, Expression answer) {
+    if (!(asking instanceof IsNull || asking instanceof IsNotNull)) {
+      return answer;
+    }
+    // Null where an outer join has found no row, or a window function: there is no map then.
+    Expression there = answer.nullable()
+        ? new EqualNullSafe(answer, new Literal(Boolean.TRUE, DataTypes.BooleanType))
+        : answer;
+    return asking instanceof IsNull ? new Not(there) : there;
+  }
+
   /** The same look into another map. */
-  public Expression on(Expression other) {
+  private Expression on(Expression other) {
+    if (key == null) {
+      return new IsNotNull(other);
+    }
     return contains
         ? (Expression) new ArrayContains(new MapKeys(other), key)
         : (Expression) new GetMapValue(other, key);
@@ -64,6 +98,10 @@ public class KeyAccess {
       other = new GetStructField(other, ((Integer) path.get(i)).intValue(), scala.Option.empty());
     }
     return on(other);
+  }
+
+  private Object text() {
+    return key == null ? (Object) "" : key.value(); // never equal to a key, which is a UTF8String
   }
 
   /** The look into a map that is a column, or a field somewhere in it: what one operator asks of another. */
@@ -89,7 +127,7 @@ public class KeyAccess {
     }
 
     public String name() {
-      return "__key_" + access.key.value();
+      return access.key == null ? "__map" : "__key_" + access.key.value();
     }
 
     public boolean equals(Object other) {
@@ -98,11 +136,11 @@ public class KeyAccess {
       }
       Wanted wanted = (Wanted) other;
       return id.equals(wanted.id) && path.equals(wanted.path) && access.contains == wanted.access.contains
-          && access.key.value().equals(wanted.access.key.value());
+          && access.text().equals(wanted.access.text());
     }
 
     public int hashCode() {
-      return 31 * (31 * id.hashCode() + path.hashCode()) + access.key.value().hashCode() + (access.contains ? 1 : 0);
+      return 31 * (31 * id.hashCode() + path.hashCode()) + access.text().hashCode() + (access.contains ? 1 : 0);
     }
   }
 }

@@ -221,12 +221,13 @@ public class PlanEarly extends Rule {
   public static class Builder extends scala.runtime.AbstractFunction1 {
     private static final WeakHashMap ATTACHED = new WeakHashMap();
 
-    /** Inject the rule, once: a new session of the same Spark shares the extensions of the first. */
+    /** Inject the rules, once: a new session of the same Spark shares the extensions of the first. */
     public boolean attach(SparkSessionExtensions extensions) {
       synchronized (ATTACHED) {
         if (ATTACHED.put(extensions, Boolean.TRUE) != null) {
           return false;
         }
+        extensions.injectOptimizerRule(new HotKeys.Builder());
         extensions.injectPreCBORule(this);
         return true;
       }

@@ -10,12 +10,10 @@ import org.apache.spark.sql.catalyst.expressions.CreateNamedStruct;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.If;
-import org.apache.spark.sql.catalyst.expressions.IsNotNull;
 import org.apache.spark.sql.catalyst.expressions.IsNull;
 import org.apache.spark.sql.catalyst.expressions.Lag;
 import org.apache.spark.sql.catalyst.expressions.Lead;
 import org.apache.spark.sql.catalyst.expressions.Literal;
-import org.apache.spark.sql.catalyst.expressions.Not;
 import org.apache.spark.sql.catalyst.expressions.NthValue;
 import org.apache.spark.sql.catalyst.expressions.WindowExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
@@ -24,6 +22,7 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.First;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Last;
 import org.apache.spark.sql.catalyst.expressions.aggregate.MaxBy;
 import org.apache.spark.sql.catalyst.expressions.aggregate.MinBy;
+import org.apache.spark.sql.types.DataType;
 import scala.collection.immutable.Seq;
 
 /**
@@ -62,20 +61,15 @@ public class Reach extends scala.runtime.AbstractPartialFunction {
   }
 
   public Expression better(Expression expression) {
-    if (expression instanceof IsNotNull && ((IsNotNull) expression).child() instanceof ShreddedMap) {
-      return ((ShreddedMap) ((IsNotNull) expression).child()).isThere();
-    }
-    if (expression instanceof IsNull && ((IsNull) expression).child() instanceof ShreddedMap) {
-      return new Not(((ShreddedMap) ((IsNull) expression).child()).isThere());
-    }
     KeyAccess access = KeyAccess.of(expression);
-    return access == null ? null : find(access.map, new ArrayList(), access);
+    Expression answer = access == null ? null : find(access.map, new ArrayList(), access);
+    return answer == null ? null : KeyAccess.inPlaceOf(expression, answer);
   }
 
   /** The answer to an access on what `path` leads to in an expression; null when there is no shredded map behind it. */
   public Expression find(Expression in, ArrayList path, KeyAccess access) {
     if (in instanceof ShreddedMap) {
-      return ((ShreddedMap) in).answer(access.key, access.contains);
+      return access.of((ShreddedMap) in);
     }
     if (in instanceof AttributeReference) {
       KeyAccess.Wanted wanted = access.wanted((AttributeReference) in, path);
@@ -92,7 +86,7 @@ public class Reach extends scala.runtime.AbstractPartialFunction {
       Expression field = (Expression) ((CreateNamedStruct) in).valExprs().apply(place);
       return find(field, new ArrayList(path.subList(1, path.size())), access);
     }
-    if (in instanceof If || in instanceof CaseWhen) {
+    if ((in instanceof If || in instanceof CaseWhen) && in.deterministic()) {
       return inBranches(in, path, access);
     }
     if (in instanceof AggregateExpression) {
@@ -103,22 +97,42 @@ public class Reach extends scala.runtime.AbstractPartialFunction {
 
   private Expression inBranches(Expression in, ArrayList path, KeyAccess access) {
     Seq children = in.children();
-    ArrayList changed = new ArrayList();
-    boolean any = false;
+    ArrayList values = new ArrayList();
     for (int i = 0; i < children.size(); i++) {
-      Expression child = (Expression) children.apply(i);
       boolean isValue = in instanceof If ? i > 0 : i % 2 == 1 || i == children.size() - 1;
-      Expression found = isValue ? find(child, path, access) : null;
-      any |= found != null;
-      changed.add(!isValue ? child : found != null ? found : look(child, path, access));
+      values.add(isValue ? children.apply(i) : null);
     }
-    return !any ? null : withoutNeedlessTest((Expression) in.withNewChildren(PlannedFiles.seq(changed)));
+    ArrayList changed = findAll(values, path, access);
+    if (changed == null) {
+      return null;
+    }
+    for (int i = 0; i < children.size(); i++) {
+      changed.set(i, values.get(i) == null ? children.apply(i) : changed.get(i));
+    }
+    return withoutNeedlessTest((Expression) in.withNewChildren(PlannedFiles.seq(changed)));
   }
 
-  /** An access on something that is no shredded map. */
-  public static Expression look(Expression in, ArrayList path, KeyAccess access) {
-    Expression plain = access.on(in, path);
-    return in instanceof Literal && ((Literal) in).value() == null ? Literal.create(null, plain.dataType()) : plain;
+  /** An answer for each expression, by a look into the map where none is shredded; null when this is so everywhere. */
+  public ArrayList findAll(ArrayList expressions, ArrayList path, KeyAccess access) {
+    ArrayList found = new ArrayList();
+    DataType type = null;
+    for (int i = 0; i < expressions.size(); i++) {
+      Expression one = (Expression) expressions.get(i);
+      Expression answer = one == null ? null : find(one, path, access);
+      type = answer == null ? type : answer.dataType();
+      found.add(answer);
+    }
+    for (int i = 0; i < expressions.size() && type != null; i++) {
+      if (found.get(i) == null && expressions.get(i) != null) {
+        found.set(i, look((Expression) expressions.get(i), path, access, type));
+      }
+    }
+    return type == null ? null : found;
+  }
+
+  private static Expression look(Expression in, ArrayList path, KeyAccess access, DataType type) {
+    boolean isNull = in instanceof Literal && ((Literal) in).value() == null;
+    return isNull ? Literal.create(null, type) : access.on(in, path);
   }
 
   /** A field of s where s is not null is just the field of s, and as such can be pushed down to files. */
@@ -170,7 +184,7 @@ public class Reach extends scala.runtime.AbstractPartialFunction {
       ArrayList children = list(changed.children());
       Expression other = (Expression) children.get(2);
       Expression inOther = find(other, path, access);
-      children.set(2, inOther != null ? inOther : look(other, path, access));
+      children.set(2, inOther != null ? inOther : look(other, path, access, found.dataType()));
       changed = (Expression) changed.withNewChildren(PlannedFiles.seq(children));
     }
     return new WindowExpression(changed, in.windowSpec());

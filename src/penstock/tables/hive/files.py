@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from penstock.errors import LayoutError
 from penstock.predicate.evaluate import as_type
 from penstock.predicate.schema import as_schema
+from penstock.predicate.tree import Expr, Lookup, column_of
 from penstock.predicate.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
@@ -20,8 +21,12 @@ from penstock.predicate.types import (
     normalize,
     type_name,
 )
+from penstock.shred.file import by_footer
+from penstock.shred.footer import Shredded, read_footer
 from penstock.tables.hive.names import is_data_file, is_hidden
 from penstock.tables.storage import Storage
+
+Mapping = tuple[Shredded, ...]
 
 
 def first_file(storage: Storage, columns: Sequence[pa.Field]) -> str:
@@ -42,34 +47,62 @@ def _first_below(storage: Storage, path: str, depth: int) -> str | None:
     return next((f for e in branches if (f := _first_below(storage, f"{path}/{e.name}", depth - 1))), None)
 
 
-def read_schema(storage: Storage, path: str) -> pa.Schema:
-    """The schema of one file, from its footer."""
+def read_schema(storage: Storage, path: str) -> tuple[pa.Schema, Mapping]:
+    """The schema of one file, from its footer, without the sidecars of its maps; and what it says of those."""
     with storage.open(path) as file, _clear_errors(storage, path):
         footer = pq.ParquetFile(file)
         stored = [footer.schema.column(i) for i in range(len(footer.schema))]
         # The old form of Spark's own timestamps, which Arrow takes for those without a zone.
         moments = {column.path for column in stored if column.physical_type == "INT96"}
-        found = [pa.field(f.name, TIMESTAMP, f.nullable) if f.name in moments else f for f in footer.schema_arrow]
-        return as_schema(pa.schema(found))
+        shredded = shredded_maps(footer, storage.url_of(path))
+        hidden = {name for each in shredded for _, name in each.sidecars}
+        own = [f for f in footer.schema_arrow if f.name not in hidden]
+        found = [pa.field(f.name, TIMESTAMP, f.nullable) if f.name in moments else f for f in own]
+        return as_schema(pa.schema(found)), shredded
 
 
-def read_file(storage: Storage, url: str, schema: pa.Schema) -> pa.Table:
-    """All rows of one file, with the columns of a schema; a column the file lacks is null."""
+def shredded_maps(footer: pq.ParquetFile, url: str) -> Mapping:
+    """What a file says of the sidecars of its maps."""
+    return read_footer(footer.metadata.metadata, footer.schema_arrow.names, url)
+
+
+def read_mapping(storage: Storage, url: str) -> Mapping:
+    """What a file says of the sidecars of its maps, from its footer alone."""
+    path = url.removeprefix(f"{storage.scheme}://")
+    with storage.open(path) as file, _clear_errors(storage, path):
+        return shredded_maps(pq.ParquetFile(file), url)
+
+
+def read_file(
+    storage: Storage, url: str, schema: pa.Schema, names: set[str], keys: Sequence[Lookup] = ()
+) -> tuple[pa.Table, dict[Expr, pa.Array]]:
+    """All rows of one file: the named columns of a schema, and the values of `keys` of maps that have sidecars.
+
+    The map of a key that has none is among the columns. A column the file lacks is null, and a map whose keys lie in
+    sidecars is put together again.
+    """
     path = url.removeprefix(f"{storage.scheme}://")
     with storage.open(path) as file, _clear_errors(storage, path):
         parquet = pq.ParquetFile(file, coerce_int96_timestamp_unit="us")
+        shredded = by_footer(shredded_maps(parquet, url))
+        served = [term for term in keys if shredded.has(term)]
+        needed = names | {column_of(term) for term in keys if term not in served}
+        fields = pa.schema([f for f in schema if f.name in needed])
         by_name = {name.lower(): name for name in parquet.schema_arrow.names}
-        found = [by_name.get(f.name.lower()) for f in schema]
-        table = parquet.read([name for name in found if name is not None])
-    if not len(schema):
-        return table.select([])  # the rows without any column, which still are as many
-    return pa.table([_column(table, name, f, url) for name, f in zip(found, schema, strict=True)], schema=schema)
+        whole = [by_name.get(f.name.lower()) for f in fields]
+        wanted = shredded.stored([name for name in whole if name is not None], served)
+        table = parquet.read([name for name in parquet.schema_arrow.names if name in wanted])
+    given: dict[Expr, pa.Array] = {term: as_type(shredded.key(term, table), term.type) for term in served}
+    if not len(fields):
+        return table.select([]), given  # the rows without any column, which still are as many
+    columns = [
+        pa.nulls(table.num_rows, f.type) if name is None else _column(shredded.column(name, table), name, f, url)
+        for name, f in zip(whole, fields, strict=True)
+    ]
+    return pa.table(columns, schema=fields), given
 
 
-def _column(table: pa.Table, name: str | None, field: pa.Field, url: str) -> pa.Array:
-    if name is None:
-        return pa.nulls(table.num_rows, field.type)
-    column = table.column(name).combine_chunks()
+def _column(column: pa.Array, name: str, field: pa.Field, url: str) -> pa.Array:
     found = normalize(column.type)
     if is_nested(found) or _is_read_as(found, field.type):
         with suppress(pa.ArrowException):

@@ -14,11 +14,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.errors import EvaluationError, LayoutError, SchemaError
+from penstock.errors import EvaluationError, LayoutError
 from penstock.predicate.bind import Context
-from penstock.predicate.evaluate import filter_table
+from penstock.predicate.evaluate import evaluate, filter_mask, read_terms
 from penstock.predicate.schema import as_schema
-from penstock.predicate.tree import Column, Expr, walk
+from penstock.predicate.tree import Expr, Lookup, column_of, terms_of
 from penstock.prune.facts import Exact
 from penstock.prune.judge import Pruner
 from penstock.prune.plan import FileTask, Plan
@@ -28,6 +28,7 @@ from penstock.tables.hive.declare import PartitionBy, partition_columns
 from penstock.tables.hive.discover import Limits, Walk, unreadable
 from penstock.tables.hive.files import first_file, read_file, read_schema
 from penstock.tables.hive.listing import Lister, ListingCache
+from penstock.tables.outputs import Keys, empty, outputs
 from penstock.tables.storage import Properties, Storage, open_storage
 from penstock.tables.table import count_partitions
 
@@ -44,6 +45,7 @@ class HiveTable:
     lists_at_once: int
     max_lists: int
     cache: ListingCache | None = field(default=None, repr=False)
+    shredded: bool | None = None  # whether some files have sidecars; None: the first one that was looked at has none
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -74,12 +76,15 @@ class HiveTable:
     def arrow(
         self, where: str | None = None, columns: Sequence[str] | None = None, *, path: str | None = None
     ) -> pa.Table:
-        """The matching rows, read from the planned files only, each filtered by its own residual."""
-        names = self.schema.names if columns is None else [self._name(column) for column in columns]
+        """The matching rows, read from the planned files only, each filtered by its own residual.
+
+        A column may be a key of a map: `headers['content-type']`.
+        """
+        names, keys = outputs(columns, self.schema, lambda text: self._bound(text, None))
         plan = self.plan(where, path=path)
         self.check_readable(plan)
-        parts = [self._read(task, names) for task in plan.files]
-        return pa.concat_tables(parts) if parts else self.schema.empty_table().select(names)
+        parts = [self._read(task, names, keys) for task in plan.files]
+        return pa.concat_tables(parts) if parts else empty(names, keys, self.schema)
 
     def dataframe(self, spark: Any, where: str | None = None) -> Any:
         """A lazy DataFrame over Spark's own reader; filters put on it later prune too."""
@@ -107,28 +112,25 @@ class HiveTable:
         if error is not None:
             raise error
 
-    def _name(self, column: str) -> str:
-        """A column as the schema spells it."""
-        found: str | None = next((name for name in self.schema.names if name.lower() == column.lower()), None)
-        if found is None:
-            raise SchemaError(f"no column {column!r}", hint=f"there are: {', '.join(self.schema.names)}")
-        return found
-
     def _bound(self, where: str | None, path: str | None) -> Expr:
         return bind_filters(where, path, self.known_schema, self.context)
 
-    def _read(self, task: FileTask, names: Sequence[str]) -> pa.Table:
+    def _read(self, task: FileTask, names: Sequence[str], keys: Keys) -> pa.Table:
         """The rows of one file that match its residual; only the columns that are asked for or checked are read."""
-        checked = {node.path[0] for node in walk(task.residual) if isinstance(node, Column)}
-        if "_metadata" in checked:
+        terms = [*terms_of(task.residual), *keys.values()]
+        if any(column_of(term) == "_metadata" for term in terms):
             hint = "put what is about the file into a condition of its own"
             raise EvaluationError(f"{task.residual} needs _metadata together with the rows", hint=hint)
-        values = {name: task.partition[name].value for name in (c.name for c in self.columns)}
-        needed = [f for f in self.file_schema if f.name in checked or f.name in names]
-        table = read_file(self.storage, task.path, pa.schema(needed))
+        lookups = [term for term in dict.fromkeys(terms) if isinstance(term, Lookup)]
+        whole = {n for n in names if n not in keys} | {column_of(term) for term in terms if term not in lookups}
+        table, given = read_file(self.storage, task.path, self.file_schema, whole, lookups)
         for column in self.columns:
-            table = table.append_column(column, pa.repeat(pa.scalar(values[column.name], column.type), table.num_rows))
-        return filter_table(task.residual, table, self.context.timezone).select(list(names))
+            value = pa.scalar(task.partition[column.name].value, column.type)
+            table = table.append_column(column, pa.repeat(value, table.num_rows))
+        for name, term in keys.items():
+            found = evaluate(term, read_terms(term, table, given), table.num_rows, self.context.timezone).values
+            table = table.append_column(pa.field(name, term.type), found)
+        return table.filter(filter_mask(task.residual, table, self.context.timezone, given)).select(list(names))
 
 
 def hive(
@@ -144,17 +146,26 @@ def hive(
     max_lists: int = 10_000,
     cache_seconds: float = 0,
     cache_entries: int = 10_000,
+    shredded: bool | None = None,
 ) -> HiveTable:
-    """Open a Hive-style directory tree; see the module for what is read when."""
+    """Open a Hive-style directory tree; see the module for what is read when.
+
+    `shredded` says whether hot keys of maps lie in columns of their own in some files. Without it the first file tells
+    it, and Spark's reading of a later one that differs is an error; False trusts that there is none.
+    """
     if lists_at_once < 1:
         raise LayoutError(f"lists_at_once is {lists_at_once}", hint="give 1 or more")
     place = open_storage(root, storage)
     columns = partition_columns(partition_by, place)
-    files = as_schema(schema) if schema is not None else read_schema(place, first_file(place, columns))
+    if schema is not None:
+        files = as_schema(schema)
+    else:
+        files, mapping = read_schema(place, first_file(place, columns))
+        shredded = True if mapping else shredded
     names = {column.name.lower() for column in columns}
     own = pa.schema([f for f in files if f.name.lower() not in names])
     if not len(own) and schema is not None and not len(files):
         raise LayoutError("the schema has no columns")
     cache = ListingCache(cache_seconds, cache_entries) if cache_seconds > 0 else None
     limits = Limits(warn_partitions, max_partitions)
-    return HiveTable(place, columns, own, Context(timezone), limits, lists_at_once, max_lists, cache)
+    return HiveTable(place, columns, own, Context(timezone), limits, lists_at_once, max_lists, cache, shredded)

@@ -24,11 +24,11 @@ from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.plan import Plan, count, make_plan
 from penstock.prune.report import Level, ServedKey
 from penstock.prune.verdict import Reason, Verdict
+from penstock.shred.file import ShreddedFile
 from penstock.tables.iceberg.batch import Batches, FileBatch, HotKey
 from penstock.tables.iceberg.cache import ManifestCache
 from penstock.tables.iceberg.deletes import Deletes
 from penstock.tables.iceberg.manifest_list import ManifestLists, files_in, rows_in
-from penstock.tables.iceberg.shredded import ShreddedFile
 from penstock.tables.iceberg.version import Version
 
 _DATA, _DELETES = 0, 1
@@ -146,8 +146,8 @@ def served_keys(version: Version, terms: Sequence[Expr], judgements: Sequence[Ju
     for judgement in judgements:
         assert judgement.containers.shredding is not None
         texts.update(judgement.containers.shredding.take(pa.array(judgement.kept)).to_pylist())
-    files = [(ShreddedFile(version, text), number) for text, number in texts.items()]
-    known = ShreddedFile(version, None)
+    files = [(version.shredded(text), number) for text, number in texts.items()]
+    known = version.shredded(None)
     return [_served(term, files) for term in lookups if known.has(term)]
 
 

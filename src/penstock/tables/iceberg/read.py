@@ -16,12 +16,12 @@ import pyarrow as pa
 
 from penstock.errors import LakeError, StorageError
 from penstock.predicate.evaluate import as_type, evaluate, filter_mask, read_terms
-from penstock.predicate.tree import Column, Expr, Lookup, terms_of
+from penstock.predicate.tree import Expr, Lookup, column_of, terms_of
 from penstock.prune.plan import DeleteFile, FileTask
+from penstock.shred.split import build_maps, entries_of
 from penstock.tables.iceberg.bounds import uuid_text
 from penstock.tables.iceberg.equality import listed
 from penstock.tables.iceberg.positions import Positions
-from penstock.tables.iceberg.shredded import ShreddedFile
 from penstock.tables.iceberg.version import Version
 
 Keys = Mapping[str, Lookup]  # names that stand for keys of maps
@@ -64,13 +64,13 @@ class Reader:
         A name is a column's, or that of one of the keys of maps.
         """
         asked = keys or {}
-        shredded = ShreddedFile(self._version, task.shredding)
+        shredded = self._version.shredded(task.shredding)
         terms = [*terms_of(task.residual), *asked.values()]
         looked_up = [term for term in dict.fromkeys(terms) if isinstance(term, Lookup) and shredded.has(term)]
-        columns = {n for n in names if n not in asked} | {_column(term) for term in terms if term not in looked_up}
+        columns = {n for n in names if n not in asked} | {column_of(term) for term in terms if term not in looked_up}
         if not columns and not asked:
             columns = set(self._version.columns.arrow.names[:1])  # rows are counted by some column
-        table = self._alive(task, self._stored(shredded, columns, looked_up), first)
+        table = self._alive(task, shredded.stored(columns, looked_up), first)
         fields = [field for field in self._version.columns.arrow if field.name in columns]
         arrays = [_as(shredded.column(field.name, table), field.type) for field in fields]
         shown = pa.table(arrays, schema=pa.schema(fields))
@@ -81,15 +81,6 @@ class Reader:
             fields.append(pa.field(name, term.type))
         shown = pa.table(arrays, schema=pa.schema(fields))
         return shown.filter(filter_mask(task.residual, shown, self._zone, given)).select(list(names))
-
-    def _stored(self, shredded: ShreddedFile, columns: set[str], keys: Sequence[Lookup]) -> set[str]:
-        """The columns of the file that are read for them."""
-        found = columns | {sidecar.name for sidecar in shredded.for_columns(columns)}
-        for term in keys:
-            sidecar, needs_map = shredded.for_key(term)
-            found |= {sidecar.name} if sidecar is not None else set()
-            found |= {_column(term)} if needs_map else set()
-        return found
 
     def _alive(self, task: FileTask, names: set[str], first: int | None) -> pa.Table:
         """The rows of one file that are not deleted, as they are stored."""
@@ -169,16 +160,13 @@ def _partition_values(task: FileTask, version: Version) -> list[Any]:
     return [task.partition[f.name].value if f.name in task.partition else None for f in fields]
 
 
-def _column(term: Column | Lookup) -> str:
-    """The column that a term lies in."""
-    column = term.container if isinstance(term, Lookup) else term
-    assert isinstance(column, Column)
-    return column.path[0]
-
-
 def _as(array: pa.Array, to: pa.DataType) -> pa.Array:
     """A column in the type that the core uses."""
     stored = array.storage if isinstance(array.type, pa.BaseExtensionType) else array
     if to == pa.string() and pa.types.is_fixed_size_binary(stored.type):
         return uuid_text(stored.cast(pa.binary()))
+    if pa.types.is_map(to) and to.item_type == pa.string() and isinstance(array.type.item_type, pa.BaseExtensionType):
+        entries = entries_of(array)
+        parts = (_as(entries.keys, to.key_type), _as(entries.items, to.item_type))
+        return build_maps(to, entries.offsets, *parts, np.asarray(array.is_null()))
     return as_type(array, to)

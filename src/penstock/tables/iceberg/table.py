@@ -14,9 +14,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.errors import LakeError, PenstockError, SchemaError
+from penstock.errors import LakeError, SchemaError
 from penstock.predicate.bind import Context
-from penstock.predicate.tree import Column, Expr, IsNull, Lookup, is_term
+from penstock.predicate.tree import Column, Expr, Lookup
 from penstock.predicate.types import is_nested, type_name
 from penstock.prune.judge import Pruner
 from penstock.prune.plan import Plan
@@ -28,6 +28,7 @@ from penstock.tables.iceberg.partitions import list_partitions
 from penstock.tables.iceberg.plan import Sources, delete_batches, judge_files, plan_files
 from penstock.tables.iceberg.read import Reader
 from penstock.tables.iceberg.version import Asked, Version, resolve
+from penstock.tables.outputs import Keys, empty, outputs
 
 
 @dataclass(frozen=True)
@@ -119,10 +120,7 @@ class IcebergTable:
                 missing -= len(parts[-1])
                 if missing <= 0:
                     break
-        if parts:
-            return pa.concat_tables(parts)
-        types = [keys[name].type if name in keys else self.schema.field(name).type for name in names]
-        return pa.schema(list(zip(names, types, strict=True))).empty_table()
+        return pa.concat_tables(parts) if parts else empty(names, keys, self.schema)
 
     def count(self, where: str | None = None, *, snapshot: Asked = None) -> int:
         """The number of matching rows; files that match whole and have no deletes are counted by metadata alone."""
@@ -171,25 +169,8 @@ class IcebergTable:
     def _bound(self, where: str | None, path: str | None = None) -> Expr:
         return bind_filters(where, path, self.known_schema, self.context)
 
-    def _outputs(self, columns: Sequence[str] | None) -> tuple[list[str], dict[str, Lookup]]:
-        """Columns as the schema spells them, and those that are keys of maps."""
-        names, keys = [], dict[str, Lookup]()
-        for column in self.schema.names if columns is None else columns:
-            term = None if any(column.lower() == name.lower() for name in self.schema.names) else self._key(column)
-            if term is not None:
-                keys[column] = term
-            names.append(column if term is not None else self._name(column))
-        return names, keys
-
-    def _key(self, text: str) -> Lookup | None:
-        """A key of a map, as SQL writes it."""
-        try:
-            found = self._bound(f"({text}) IS NULL")
-        except PenstockError:
-            return None
-        term = found.child if isinstance(found, IsNull) else None
-        of_map = isinstance(term, Lookup) and is_term(term) and pa.types.is_map(term.container.type)
-        return term if of_map and isinstance(term, Lookup) else None
+    def _outputs(self, columns: Sequence[str] | None) -> tuple[list[str], Keys]:
+        return outputs(columns, self.schema, self._bound)
 
     def _name(self, column: str) -> str:
         """A column as the schema spells it."""

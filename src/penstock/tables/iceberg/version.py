@@ -20,7 +20,10 @@ from functools import cached_property
 from typing import Any
 
 from penstock.errors import LakeError
-from penstock.shred.sidecars import Sidecar, read_sidecars, visible
+from penstock.shred.file import Part, ShreddedFile
+from penstock.shred.record import State, read_record, states_of
+from penstock.shred.rule import MIRROR
+from penstock.shred.sidecars import Sidecar, check_complete, path_of, read_sidecars, visible
 from penstock.tables.iceberg.columns import Columns
 from penstock.tables.iceberg.specs import Spec, read_specs
 
@@ -42,6 +45,24 @@ class Version:
     def sidecars(self) -> tuple[Sidecar, ...]:
         """The columns that hold hot keys of maps."""
         return read_sidecars(self.stored, self.metadata.properties)
+
+    def shredded(self, record: str | None) -> ShreddedFile:
+        """What is known of the sidecars of a file with this record."""
+        told = read_record(record)
+        if told is not None:
+            check_complete(self.metadata, self.stored, told.value - {sidecar.id for sidecar in self.sidecars})
+        states = states_of(record, self.sidecars)
+        parts = [
+            Part(sidecar.name, path, sidecar.key, sidecar.mode == MIRROR, state)
+            for (sidecar, path), state in zip(self._maps, states, strict=True)
+            if path is not None and state > State.ABSENT
+        ]
+        return ShreddedFile(tuple(parts), frozenset(path for _, path in self._maps if path is not None))
+
+    @cached_property
+    def _maps(self) -> list[tuple[Sidecar, tuple[str, ...] | None]]:
+        """The sidecars with the paths of their maps; None where a map was dropped."""
+        return [(sidecar, path_of(self.stored, sidecar)) for sidecar in self.sidecars]
 
     @cached_property
     def columns(self) -> Columns:

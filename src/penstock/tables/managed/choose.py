@@ -6,15 +6,17 @@ brings old files to it. A sample is a bounded number of rows and of bytes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 
+from penstock.predicate.types import normalize
 from penstock.shred.choose import SAMPLE, choose, key_uses
 from penstock.shred.nested import field_at
-from penstock.shred.rule import Shred
+from penstock.shred.sidecars import map_path
 from penstock.tables import bridge
 from penstock.tables.iceberg.read import Reader
 from penstock.tables.iceberg.table import IcebergTable
@@ -29,14 +31,14 @@ def choose_for(table: IcebergTable, data: Any) -> tuple[Any, Any]:
 
     Rows that can be read only once are put back in front of the rest.
     """
-    waiting = {column: rule for column, rule, keys in _auto(table) if not keys}
+    waiting = [auto for auto in _auto(table) if not auto.keys]
     if not waiting:
         return table.table, data
-    names = sorted({column.partition(".")[0] for column in waiting})
+    names = sorted({auto.path[0] for auto in waiting})
     if not _has(data, names):
         return table.table, data  # whoever writes it says what is wrong with it
     sample, data = _sampled(data, names)
-    chosen = _chosen(sample, waiting, {})
+    chosen = _chosen(sample, waiting)
     return (set_chosen(table.table, chosen) if any(chosen.values()) else table.table), data
 
 
@@ -45,11 +47,9 @@ def choose_again(table: IcebergTable) -> Any:
     auto = _auto(table)
     if not auto:
         return table.table
-    names = sorted({column.partition(".")[0] for column, _, _ in auto})
-    rules = {column: rule for column, rule, _ in auto}
-    before = {column: keys for column, _, keys in auto}
-    chosen = _chosen(sample_of(table, names), rules, before)
-    changed = {column: keys for column, keys in chosen.items() if keys and list(before[column]) != keys}
+    chosen = _chosen(sample_of(table, sorted({each.path[0] for each in auto})), auto)
+    before = {each.column: list(each.keys) for each in auto}
+    changed = {column: keys for column, keys in chosen.items() if keys and before[column] != keys}
     return set_chosen(table.table, changed) if changed else table.table
 
 
@@ -59,25 +59,42 @@ def sample_of(table: IcebergTable, names: Sequence[str]) -> pa.Table:
     return reader.sample(table.plan(limit=SAMPLE).files, names, SAMPLE)
 
 
-def _auto(table: IcebergTable) -> list[tuple[str, Shred, Sequence[str]]]:
-    """The maps whose keys are found, with their keys so far."""
-    rules = hot_keys(table.table.metadata.properties)
-    return [(column, rule, keys) for column, (rule, keys) in rules.items() if rule.auto]
+@dataclass(frozen=True)
+class _Auto:
+    """A map whose keys are found: as its rule names it, its path, how many keys it may have, and those so far."""
+
+    column: str
+    path: tuple[str, ...]
+    most: int
+    keys: Sequence[str]
 
 
-def _chosen(sample: pa.Table, rules: Mapping[str, Shred], before: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+def _auto(table: IcebergTable) -> list[_Auto]:
+    """The maps whose keys are found; a rule that fits no column is left out."""
+    metadata = table.table.metadata
+    rules = hot_keys(metadata.properties).items()
+    found = [(column, map_path(metadata.schema(), column), rule, keys) for column, (rule, keys) in rules if rule.auto]
+    return [_Auto(column, path, rule.most, keys) for column, path, rule, keys in found if path is not None]
+
+
+def _chosen(sample: pa.Table, maps: Sequence[_Auto]) -> dict[str, list[str]]:
     found = {}
-    for column, rule in rules.items():
-        first, *rest = column.split(".")
-        maps = field_at(_whole(sample, first), rest)
-        found[column] = choose(key_uses(maps), sample.num_rows, rule.most, before.get(column, ()))
+    for each in maps:
+        uses = key_uses(_maps(sample, each.path))
+        found[each.column] = choose(uses, sample.num_rows, each.most, each.keys)
     return found
 
 
-def _whole(sample: pa.Table, name: str) -> pa.Array:
-    given = next(column for column in sample.column_names if column.lower() == name.lower())
-    column = sample.column(given)
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+def _maps(sample: pa.Table, path: Sequence[str]) -> pa.Array:
+    """The maps at a path, whose names rows may spell otherwise; none where rows have something else there."""
+    column = sample.column(_given(sample.schema, path[:1])[0])
+    array = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    for name in path[1:]:
+        fields = [field.name for field in array.type] if pa.types.is_struct(array.type) else []
+        given = next((field for field in fields if field.lower() == name.lower()), None)
+        array = pa.nulls(0) if given is None else field_at(array, [given])
+    is_map = pa.types.is_map(array.type) and normalize(array.type.key_type) == pa.string()
+    return array if is_map else pa.array([], pa.map_(pa.string(), pa.string()))
 
 
 def _has(data: Any, names: Sequence[str]) -> bool:

@@ -166,6 +166,8 @@ class SlotWriter:
         self._path = "/".join(part for part in (self._job.folder, folder, name) if part)
         self._sink = self._job.io.new_output(self._path).create()
         self._parquet = pq.ParquetWriter(self._sink, schema, store_schema=False, **self._job.options)
+        if schema.metadata:  # it is part of Arrow's schema, which is not stored
+            self._parquet.add_key_value_metadata(schema.metadata)
 
     def _finish(self) -> None:
         if self._parquet is None:

@@ -115,7 +115,7 @@ class Layout:
         from pyiceberg.io.pyarrow import schema_to_pyarrow
 
         found: pa.Schema = schema_to_pyarrow(self.written, include_field_ids=True)
-        return found.with_metadata(footer_of(self.maps)) if self.maps else found
+        return found.with_metadata(footer_of(self.maps, self.written)) if self.maps else found
 
     def columns_of(self, table: pa.Table, tally: Tally) -> pa.Table:
         """Rows as files have them: hot keys split off."""

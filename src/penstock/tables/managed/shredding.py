@@ -113,6 +113,13 @@ def split_rows(
     return [*columns.values(), *typed]
 
 
-def footer_of(maps: Sequence[ShreddedMap]) -> dict[str, str]:
-    """What the footer of a file says of its sidecars."""
-    return to_footer((".".join(each.path), each.mode, {s.key: s.name for s in each.sidecars}) for each in maps)
+def footer_of(maps: Sequence[ShreddedMap], written: Any) -> dict[str, str]:
+    """What the footer of a file says of its sidecars; `written` is the schema with the names that the file has."""
+    return to_footer(
+        (
+            ".".join(path_of(written, each.sidecars[0]) or each.path),
+            each.mode,
+            {sidecar.key: written.find_field(sidecar.id).name for sidecar in each.sidecars},
+        )
+        for each in maps
+    )

@@ -18,6 +18,7 @@ from penstock.shred.sidecars import (
     Sidecar,
     check_names,
     known_property,
+    map_path,
     missing,
     path_of,
     read_sidecars,
@@ -46,7 +47,9 @@ def schema_with_sidecars(schema: Any, rules: Mapping[str, Shred]) -> tuple[Any, 
         NestedField(schema.highest_field_id + 1 + i, sidecar.name, kind, required=False)
         for i, (sidecar, kind) in enumerate(zip(wanted, kinds, strict=True))
     ]
-    numbered = assign_fresh_schema_ids(Schema(*schema.fields, *behind))
+    numbered = assign_fresh_schema_ids(
+        Schema(*schema.fields, *behind, identifier_field_ids=schema.identifier_field_ids)
+    )
     paths = [path_of(schema, sidecar) for sidecar in wanted]
     sources = [numbered.find_field(".".join(path or ())).field_id for path in paths]
     own = [numbered.find_field(sidecar.name).field_id for sidecar in wanted]
@@ -66,8 +69,10 @@ def set_rules(table: Any, new: Mapping[str, Shred], without: Set[str]) -> Any:
     for wait in waits():
         table = fresh(table)
         schema, present = table.metadata.schema(), from_properties(table.metadata.properties)
+        shown = visible(schema, read_sidecars(schema, table.metadata.properties))
+        check_names(field.name for field in shown.fields)
         for column in new:
-            source_map(visible(schema, read_sidecars(schema, table.metadata.properties)), column)
+            source_map(shown, column)
         rules = {column: rule for column, rule in present.items() if column.lower() not in changed} | dict(new)
         wanted = to_properties(rules)
         kept = {chosen_property(column) for column, rule in rules.items() if rule.auto}
@@ -110,7 +115,8 @@ def _needed(metadata: Any) -> tuple[list[Sidecar], list[Sidecar]]:
     sidecars = read_sidecars(schema, properties)
     rules, keys = {}, {}
     for column, (rule, own) in hot_keys(properties).items():
-        rules[column], keys[column] = rule, own
+        if map_path(schema, column) is not None:
+            rules[column], keys[column] = rule, own
     new = missing(schema, sidecars, rules, keys) if rules else []
     living = [sidecar for sidecar in sidecars if path_of(schema, sidecar) is not None]
     wider = [s for s in living if schema.find_field(s.id).field_type != value_type(schema, s)]
