@@ -22,6 +22,7 @@ OF_HIVE = ["app = 'US/CA'", "dt IS NULL AND id > 1", "TRUE", "app = 'none'", "dt
 OF_ICEBERG = ["b = 'x' AND id > 4", "a = 'p' AND c = 'm'", "TRUE", "b = 'none'"]
 CONNECT = """
 import json, os, sys
+import pyarrow as pa
 from pyspark.sql import SparkSession
 import penstock
 from penstock.errors import PenstockError
@@ -46,6 +47,14 @@ new = penstock.attach(spark).range(40).selectExpr("id", "string(id % 4) AS app")
 new.write.format("penstock").option("warehouse", sys.argv[2]).option("table", "web.m").mode("append").save()
 managed.append(new)
 found["written"] = [managed.count(), managed.count("app = '3'"), len(managed.plan("app = '7'").files)]
+shredded = penstock.connect(sys.argv[2]).create_table(
+    "web.s", "id bigint, m map<string,string>, s struct<n:map<string,int>>", shred={"m": ["a", "it's"], "s.n": ["x"]}
+)
+maps = [None, [], [("a", None), ("z", "2")], [("a", "1"), ("it's", "b")]]
+rows = [{"id": i, "m": m, "s": None if i == 3 else {"n": [("x", i)]}} for i, m in enumerate(maps)]
+shredded.append(pa.Table.from_pylist(rows, schema=shredded.schema))
+df = shredded.dataframe(spark, where="m['a'] = '1' OR id < 3").orderBy("id")
+found["shredded"] = [[row.m, row.s and row.s.n] for row in df.collect()]
 print(json.dumps(found))
 spark.stop()
 """
@@ -86,6 +95,15 @@ def test_queries_of_a_hive_layout_through_spark_connect(answers: Any) -> None:
 
 def test_a_managed_table_is_written_through_spark_connect(answers: Any) -> None:
     assert answers["written"] == [80, 20, 0]
+
+
+def test_shredded_maps_are_whole_through_spark_connect(answers: Any) -> None:
+    assert answers["shredded"] == [
+        [None, {"x": 0}],
+        [{}, {"x": 1}],
+        [{"a": None, "z": "2"}, {"x": 2}],
+        [{"a": "1", "it's": "b"}, None],
+    ]
 
 
 def test_swapped_columns_of_an_iceberg_table_are_read_by_id_on_the_server(answers: Any) -> None:

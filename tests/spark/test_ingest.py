@@ -65,3 +65,23 @@ def test_every_kind_of_source(spark: SparkSession, tmp_path: Path, kind: str) ->
             12,
             12,
         )
+
+
+def test_hot_keys_of_maps(spark: SparkSession, tmp_path: Path) -> None:
+    maps = pa.array([[("a,b", "1"), ("c", "x")], None, [("c", "y")]] * 5, pa.map_(pa.string(), pa.string()))
+    pq.write_table(pa.table({"id": range(15), "h": maps, "g": maps}), tmp_path / "rows.parquet")
+    done = ingest(tmp_path / "lake", tmp_path / "rows.parquet", "--shred", 'h=["a,b"]', "--shred", "g=auto")
+    assert (done["made"], done["rows"]) == (True, 15)
+    table = penstock.connect(tmp_path / "lake").table("web.t")
+    assert [(s.key, s.name) for s in table.version.sidecars] == [
+        ("a,b", "__map_shred_h_0"),
+        ("a,b", "__map_shred_g_0"),
+        ("c", "__map_shred_g_1"),
+    ]
+    assert table.arrow("h['a,b'] = '1'").num_rows == table.arrow("g['c'] = 'x'").num_rows == 5
+    words = ["ingest", str(tmp_path / "rows.parquet"), "web.t", "--warehouse", str(tmp_path / "lake")]
+    for more, said in (("h=c", "has other hot keys"), ("h", "names no keys"), ("h=", "names no keys")):
+        failed = CliRunner().invoke(main, [*words, "--shred", more])
+        assert failed.exit_code == 2
+        assert said in failed.output
+    assert penstock.connect(tmp_path / "lake").table("web.t").count() == 15

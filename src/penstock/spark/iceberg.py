@@ -84,9 +84,10 @@ class Scan:
         """The relations, those with the most partition columns first."""
         version = self.table.version
         mapping = version.metadata.name_mapping()
+        kinds = map_classes(self.table) or (None,)
         for values, specs in identity_groups(self.table):
             for naming, has_ids in self._namings(mapping):
-                for kind in map_classes(self.table) or (None,):
+                for kind in kinds:
                     sidecars = () if kind is None else sidecar_columns(version, kind.states)
                     shape = Shape(tuple(version.columns.schema.fields), naming, values, sidecars)
                     for dirty in (False, True) if self.deletes else (None,):
