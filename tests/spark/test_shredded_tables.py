@@ -265,6 +265,15 @@ def penstock_long() -> Any:
     return LongType()
 
 
+def test_sidecar_that_somebody_dropped_is_an_error(spark: SparkSession, lake: penstock.Lake) -> None:
+    table = lake.create_table("web.dropped", "id int, m map<string,int>", shred={"m": ["a"]})
+    append(table, [{"id": 1, "m": [("a", 1)]}])
+    with table.table.update_schema() as change:
+        change.delete_column("__map_shred_m_0")
+    with pytest.raises(PenstockError, match="__map_shred_m_0, which the table does not have any more"):
+        table.refresh().dataframe(spark)
+
+
 def test_overwrites_deletes_and_compactions_in_spark(
     spark: SparkSession, lake: penstock.Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,8 +70,7 @@ Asked = Mapping[str, "Shred | str | Sequence[str]"]
 
 def as_rules(asked: Asked | None) -> dict[str, Shred]:
     """Rules by their column, as people write them; an empty list is an error."""
-    if asked is not None and not isinstance(asked, Mapping):
-        raise LakeError(f"shred is {asked!r}", hint='write shred={"headers": ["a", "b"]}')
+    check_asked(asked)
     found: dict[str, Shred] = {}
     for column, keys in (asked or {}).items():
         if not isinstance(column, str) or not column:
@@ -80,6 +79,12 @@ def as_rules(asked: Asked | None) -> dict[str, Shred]:
             raise LakeError(f"the map column {column!r} is given twice", hint="name it once")
         found[column] = _as_rule(column, keys)
     return found
+
+
+def check_asked(asked: object) -> None:
+    """An error when rules are no mapping."""
+    if asked is not None and not isinstance(asked, Mapping):
+        raise LakeError(f"shred is {asked!r}", hint='write {"headers": ["a", "b"]}')
 
 
 def _as_rule(column: str, keys: Shred | str | Sequence[str]) -> Shred:

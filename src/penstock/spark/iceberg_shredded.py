@@ -20,7 +20,7 @@ from penstock.predicate.sql import quote_text
 from penstock.prune.facts import encode
 from penstock.shred.record import State, States, states_of, weaker
 from penstock.shred.rule import MIRROR
-from penstock.shred.sidecars import Sidecar, path_of, value_type
+from penstock.shred.sidecars import KNOWN, Sidecar, path_of, value_type
 from penstock.tables.iceberg.plan import data_batches
 
 _MOST = 4
@@ -60,7 +60,7 @@ class MapClass:
 def map_classes(table: Any) -> list[MapClass]:
     """The kinds of files of a version; none where it has no sidecars."""
     version = table.version
-    if not version.sidecars:
+    if not version.sidecars and KNOWN not in version.metadata.properties:
         return []
     counts: Counter[States] = Counter()
     for batch in data_batches(version, table.sources):
@@ -68,7 +68,10 @@ def map_classes(table: Any) -> list[MapClass]:
         numbers = np.bincount(codes, minlength=len(distinct) + 1).tolist()
         for text, number in zip((*distinct.to_pylist(), None), numbers, strict=True):
             if number:
+                version.shredded(text)  # an error where a sidecar was dropped whose values are needed
                 counts[states_of(text, version.sidecars)] += number
+    if not version.sidecars:
+        return []
     groups: dict[States, list[States]] = {}
     for states, _ in counts.most_common():
         groups.setdefault(tuple(min(state, State.VALUE) for state in states), []).append(states)

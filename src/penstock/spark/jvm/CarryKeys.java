@@ -36,9 +36,9 @@ import org.apache.spark.sql.catalyst.plans.logical.Window;
 import scala.collection.immutable.Seq;
 
 /**
- * Hands keys that an operator looks up down the plan, to the projection that makes the map out of its sidecars. That one
- * gets a column more for each key, and every operator on the way lets it through. Spark's own rules do the rest: they drop
- * the map that nobody uses any more, merge projections, and push filters down to the files.
+ * Hands keys that an operator looks up down the plan, to the projection that makes the map out of its sidecars. That
+ * one gets a column more for each key, and every operator on the way lets it through. Spark's own rules do the rest:
+ * they drop the map that nobody uses any more, merge projections, and push filters down to the files.
  */
 public class CarryKeys {
   private final LogicalPlan plan; // gives what it gave before, and more
@@ -77,8 +77,9 @@ public class CarryKeys {
   /** Operators whose columns are those of their children. */
   private static boolean lets(LogicalPlan node) {
     return node instanceof Filter || node instanceof Join || node instanceof Sort || node instanceof GlobalLimit
-        || node instanceof LocalLimit || node instanceof Offset || node instanceof Sample || node instanceof SubqueryAlias
-        || node instanceof RepartitionOperation || node instanceof RebalancePartitions || node instanceof DomainJoin;
+        || node instanceof LocalLimit || node instanceof Offset || node instanceof Sample
+        || node instanceof SubqueryAlias || node instanceof RepartitionOperation || node instanceof RebalancePartitions
+        || node instanceof DomainJoin;
   }
 
   private static CarryKeys pass(LogicalPlan node, LinkedHashSet wanted) {
@@ -164,8 +165,10 @@ public class CarryKeys {
       KeyAccess.Wanted one = (KeyAccess.Wanted) all.next();
       Expression found = reach.find((Expression) sources.get(one), one.path, one.access);
       if (found != null) {
-        Object column = more.containsKey(found) ? more.get(found) : found instanceof Attribute ? found : alias(found, one);
-        more.put(found, column);
+        if (!more.containsKey(found)) {
+          more.put(found, found instanceof Attribute ? found : alias(found, one));
+        }
+        Object column = more.get(found);
         answers.put(one, ((NamedExpression) column).toAttribute());
       }
     }
@@ -201,14 +204,15 @@ public class CarryKeys {
     if (node instanceof Window) {
       Window window = (Window) node;
       return window.copy(
-          joined(window.windowExpressions(), more), window.partitionSpec(), window.orderSpec(), window.child(), window.hint());
+          joined(window.windowExpressions(), more), window.partitionSpec(), window.orderSpec(), window.child(),
+          window.hint());
     }
     Aggregate group = (Aggregate) node;
     return group.copy(
         group.groupingExpressions(), joined(group.aggregateExpressions(), more), group.child(), group.hint());
   }
 
-  /** Of a map that is grouped by, a key outside of aggregate functions cannot be replaced: the group has the map only. */
+  /** A key of a map that is grouped by stays as it is outside of aggregate functions: a group has the map only. */
   private static LogicalPlan aggregate(Aggregate group, Reach reach) {
     ArrayList keys = new ArrayList();
     boolean same = true;
@@ -431,7 +435,7 @@ public class CarryKeys {
     }
   }
 
-  /** Subqueries that become joins only later: what their conditions look up in their own maps is asked of their plans. */
+  /** Subqueries that become joins only later: what conditions look up in their maps is asked of their plans. */
   public static class Subqueries extends scala.runtime.AbstractPartialFunction {
     static LogicalPlan in(LogicalPlan node) {
       return node.subqueries().isEmpty() ? node : (LogicalPlan) node.transformExpressions(new Subqueries());
@@ -458,20 +462,7 @@ public class CarryKeys {
       }
       ArrayList more = new ArrayList(new LinkedHashSet(done.answers.values()));
       Expression changed = (Expression) subquery.withNewPlan(only(done.plan, plan.output(), more));
-      return changed.mapChildren(new Each(new Reach(done.answers)));
-    }
-  }
-
-  /** A partial function for every node of an expression. */
-  public static class Each extends scala.runtime.AbstractFunction1 {
-    private final scala.PartialFunction change;
-
-    Each(scala.PartialFunction change) {
-      this.change = change;
-    }
-
-    public Object apply(Object expression) {
-      return ((Expression) expression).transform(change);
+      return changed.mapChildren(new Reach.Each(new Reach(done.answers)));
     }
   }
 }

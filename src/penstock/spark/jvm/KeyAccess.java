@@ -19,8 +19,8 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.MapType;
 
 /**
- * What is asked of a map by a key that is written in the query: its value by m['k'], element_at(m, 'k') and the `try_` form of
- * it, all of which give null for a key that is not there, in ANSI mode too; or whether it is there by
+ * What is asked of a map by a key that is written in the query: its value by m['k'], element_at(m, 'k') and the `try_`
+ * form of it, all of which give null for a key that is not there, in ANSI mode too; or whether it is there by
  * map_contains_key(m, 'k'), which Spark has rewritten by now. Without a key it is asked whether there is a map.
  */
 public class KeyAccess {

@@ -11,8 +11,8 @@ import org.apache.spark.sql.catalyst.plans.logical.Subquery;
 /** Replaces every shredded map that is left in an optimized plan, those of subqueries included. */
 public class LowerMaps extends scala.runtime.AbstractPartialFunction {
   /**
-   * The plan without shredded maps. Spark optimizes subqueries on their own first; they stay as they are until the query
-   * around them is optimized, which may ask them for a key.
+   * The plan without shredded maps. Spark optimizes subqueries on their own first; they stay as they are until the
+   * query around them is optimized, which may ask them for a key.
    */
   public static LogicalPlan in(LogicalPlan plan) {
     return plan instanceof Subquery ? plan : everywhere(plan);

@@ -6,10 +6,12 @@ import java.util.LinkedHashSet;
 
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.CaseWhen;
+import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.CreateNamedStruct;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.If;
+import org.apache.spark.sql.catalyst.expressions.IsNotNull;
 import org.apache.spark.sql.catalyst.expressions.IsNull;
 import org.apache.spark.sql.catalyst.expressions.Lag;
 import org.apache.spark.sql.catalyst.expressions.Lead;
@@ -26,9 +28,9 @@ import org.apache.spark.sql.types.DataType;
 import scala.collection.immutable.Seq;
 
 /**
- * Finds the shredded map behind an access: through structures that are made and taken apart again, through branches, and
- * through functions that give one row's map as it is (first, max_by, lag …). A column may hold one further down in the
- * plan: whatever is met of these is noted in `asked`, and a second time around `answers` has what came of it.
+ * Finds the shredded map behind an access: through structures that are made and taken apart again, through branches,
+ * and through functions that give one row's map as it is (first, max_by, lag …). A column may hold one further down in
+ * the plan: whatever is met of these is noted in `asked`, and a second time around `answers` has what came of it.
  */
 public class Reach extends scala.runtime.AbstractPartialFunction {
   public final LinkedHashSet asked = new LinkedHashSet(); // of KeyAccess.Wanted
@@ -60,7 +62,10 @@ public class Reach extends scala.runtime.AbstractPartialFunction {
     return found != null ? found : otherwise.apply(node);
   }
 
-  public Expression better(Expression expression) {
+  private Expression better(Expression expression) {
+    if (expression instanceof If || expression instanceof CaseWhen) {
+      return ShreddedMap.mayBeIn(expression) ? withoutTest(expression) : null;
+    }
     KeyAccess access = KeyAccess.of(expression);
     Expression answer = access == null ? null : find(access.map, new ArrayList(), access);
     return answer == null ? null : KeyAccess.inPlaceOf(expression, answer);
@@ -131,26 +136,52 @@ public class Reach extends scala.runtime.AbstractPartialFunction {
   }
 
   private static Expression look(Expression in, ArrayList path, KeyAccess access, DataType type) {
-    boolean isNull = in instanceof Literal && ((Literal) in).value() == null;
-    return isNull ? Literal.create(null, type) : access.on(in, path);
+    return isNull(in) ? Literal.create(null, type) : access.on(in, path);
   }
 
-  /** A field of s where s is not null is just the field of s, and as such can be pushed down to files. */
+  /** Whether this is nothing but null, or something that is taken out of it. */
+  private static boolean isNull(Expression expression) {
+    return expression instanceof Literal
+        ? ((Literal) expression).value() == null
+        : (expression instanceof GetStructField || expression instanceof Cast)
+            && isNull((Expression) expression.children().apply(0));
+  }
+
+  /** What is left of branches that have answers in them and do not matter then; Spark pushes accesses into them. */
+  private Expression withoutTest(Expression branches) {
+    Expression inside = (Expression) branches.mapChildren(new Each(this));
+    Expression simpler = withoutNeedlessTest(inside);
+    return simpler == inside ? null : simpler;
+  }
+
+  /** A field of s where s is not null, else null, is just the field of s, and as such can be pushed down to files. */
   private static Expression withoutNeedlessTest(Expression found) {
-    if (!(found instanceof If) || !(((If) found).predicate() instanceof IsNull)) {
+    Seq parts = found.children(); // a test, what is true then, what is true otherwise; a CASE may have more or less
+    if (parts.size() > 3 || !(parts.apply(0) instanceof IsNull || parts.apply(0) instanceof IsNotNull)) {
       return found;
     }
-    Expression tested = ((IsNull) ((If) found).predicate()).child();
-    Expression whenNull = ((If) found).trueValue();
-    Expression field = ((If) found).falseValue();
-    while (field instanceof GetStructField && !field.semanticEquals(tested)) {
-      field = ((GetStructField) field).child();
+    Expression tested = (Expression) ((Expression) parts.apply(0)).children().apply(0);
+    int there = parts.apply(0) instanceof IsNull ? 2 : 1;
+    if (there >= parts.size() || parts.size() == 3 && !isNull((Expression) parts.apply(3 - there))) {
+      return found;
     }
-    boolean needless = whenNull instanceof Literal && ((Literal) whenNull).value() == null && field.semanticEquals(tested);
-    return needless ? ((If) found).falseValue() : found;
+    Expression value = (Expression) parts.apply(there);
+    return isNullWith(tested, value) ? value : found;
   }
 
-  /** Aggregates that take the map of one row; those that skip null maps are not among them, for the key may be null too. */
+  private static boolean isNullWith(Expression tested, Expression found) {
+    if (found.semanticEquals(tested)) {
+      return true;
+    }
+    for (int i = 0; i < found.children().size() && found.nullIntolerant(); i++) {
+      if (isNullWith(tested, (Expression) found.children().apply(i))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Aggregates that take the map of one row; not those that skip null maps, for the key may be null in others. */
   private Expression inAggregate(AggregateExpression in, ArrayList path, KeyAccess access) {
     AggregateFunction function = in.aggregateFunction();
     boolean takesOne = function instanceof First && !((First) function).ignoreNulls()
@@ -202,5 +233,18 @@ public class Reach extends scala.runtime.AbstractPartialFunction {
       found.add(elements.apply(i));
     }
     return found;
+  }
+
+  /** A partial function for every node of an expression. */
+  public static class Each extends scala.runtime.AbstractFunction1 {
+    private final scala.PartialFunction change;
+
+    public Each(scala.PartialFunction change) {
+      this.change = change;
+    }
+
+    public Object apply(Object expression) {
+      return ((Expression) expression).transform(change);
+    }
   }
 }

@@ -44,7 +44,7 @@ import scala.collection.immutable.Seq;
  * The map is null where the residual is null and no sidecar in state MAYBE is filled. The others are null where it is.
  */
 public class ShreddedMap extends Expression {
-  /* Spark keeps for every tree which of these marks occur in it; no rule of Spark does anything with this one but look. */
+  /* Spark keeps for every tree which of these marks occur in it. What it does with this one is look, and no more. */
   private static final scala.Enumeration.Value MARK = TreePattern$.MODULE$.MAP_OBJECTS();
   private static final List STATES = Arrays.asList(
       new Object[] {"MAYBE", "VALUE", "EXACT", "MIRROR_VALUE", "MIRROR_EXACT"});
@@ -184,19 +184,22 @@ public class ShreddedMap extends Expression {
 
   public TypeCheckResult checkInputDataTypes() {
     if (!(residual().dataType() instanceof MapType)) {
-      return new TypeCheckResult.TypeCheckFailure("the residual must be a map, and is " + residual().dataType().sql());
+      return wrong("the residual must be a map", residual().dataType());
     }
     MapType map = (MapType) residual().dataType();
     if (!DataTypes.StringType.equals(map.keyType())) {
-      return new TypeCheckResult.TypeCheckFailure("the keys of the map must be strings, and are " + map.keyType().sql());
+      return wrong("the keys of the map must be STRING", map.keyType());
     }
     for (int i = 0; i < keys.size(); i++) {
       if (!sidecar(i).dataType().equals(map.valueType())) {
-        return new TypeCheckResult.TypeCheckFailure("the sidecar of " + keys.apply(i) + " must be " + map.valueType().sql()
-            + ", and is " + sidecar(i).dataType().sql());
+        return wrong("the sidecar of " + keys.apply(i) + " must be " + map.valueType().sql(), sidecar(i).dataType());
       }
     }
     return super.checkInputDataTypes();
+  }
+
+  private static TypeCheckResult wrong(String expected, DataType found) {
+    return new TypeCheckResult.TypeCheckFailure(expected + ", not " + found.sql());
   }
 
   /* Spark evaluates expressions over literal rows while it optimizes. */

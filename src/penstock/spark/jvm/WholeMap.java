@@ -30,11 +30,12 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.MapType;
 import org.apache.spark.unsafe.types.UTF8String;
+import scala.collection.immutable.Seq;
 
 /**
- * A residual map and the values of some keys, put together by Spark's own classes: the keys one array after the other, the
- * values likewise, and a map around both. Spark's functions for maps look every key up to find doubled ones; here none
- * can be doubled, once the residual has lost those that a sidecar has too.
+ * A residual map and the values of some keys, put together by Spark's own classes: the keys one array after the other,
+ * the values likewise, and a map around both. Spark's functions for maps look every key up to find doubled ones; here
+ * none can be doubled, once the residual has lost those that a sidecar has too.
  */
 public class WholeMap {
   private static final int FEW = 12;
@@ -64,8 +65,9 @@ public class WholeMap {
     ArrayList both = new ArrayList();
     both.add(keysOf(base));
     both.add(valuesOf(base));
+    Seq untyped = PlannedFiles.seq(new ArrayList());
     return orNull(new NewInstance(
-        ArrayBasedMapData.class, PlannedFiles.seq(both), PlannedFiles.seq(new ArrayList()), true, type, scala.Option.empty()));
+        ArrayBasedMapData.class, PlannedFiles.seq(both), untyped, true, type, scala.Option.empty()));
   }
 
   public Expression mapKeys() {
@@ -97,7 +99,7 @@ public class WholeMap {
     return new Concat(PlannedFiles.seq(parts));
   }
 
-  /** Arrays of up to three keys are fastest; but Java does not compile methods that are long, and this makes them long. */
+  /** Arrays of up to three keys are fastest; but that makes long methods, and Java does not compile the longest. */
   private int step() {
     return keys.size() <= FEW ? 3 : 1;
   }
@@ -178,7 +180,7 @@ public class WholeMap {
     return new NamedLambdaVariable(name, type, nullable, NamedExpression$.MODULE$.newExprId(), new AtomicReference());
   }
 
-  /** What was found, but null where there is no map: the residual is null and no sidecar that could say otherwise is filled. */
+  /** What was found, but null where there is no map: no residual, and no sidecar that could do without one. */
   private Expression orNull(Expression found) {
     Expression missing = new IsNull(residual);
     boolean any = false;

@@ -156,7 +156,7 @@ class _Work:
 
     def job(self) -> WriteJob:
         """How the chosen files are written: by what each logical partition has in the whole table."""
-        return replace(prepare(self.table, files=self.files), known_is_all=True)
+        return replace(prepare(self.table, files=self.files).again(), known_is_all=True)
 
     def write(self, job: WriteJob) -> list[WrittenFile]:
         """The rows of the chosen files as new files."""

@@ -54,6 +54,10 @@ class WriteJob:
             return [self.known.get(fine, size) for fine, size in zip(tuples, sizes, strict=True)]
         return [self.known.get(fine, 0) + size for fine, size in zip(tuples, sizes, strict=True)]
 
+    def again(self) -> WriteJob:
+        """The job for rows that the table has already: what another engine wrote is not refused."""
+        return replace(self, layout=replace(self.layout, last_wins=True))
+
     @cached_property
     def options(self) -> dict[str, Any]:
         """How Parquet is written, by the table's properties; an index of pages serves queries of one logical value."""

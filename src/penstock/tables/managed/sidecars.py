@@ -63,20 +63,24 @@ def schema_with_sidecars(schema: Any, rules: Mapping[str, Shred]) -> tuple[Any, 
     return Schema(*fields, identifier_field_ids=numbered.identifier_field_ids), properties
 
 
-def set_rules(table: Any, new: Mapping[str, Shred], without: Set[str]) -> Any:
-    """Set the rules of some maps, take those of others away; PyIceberg's table afterwards. Files stay as they are."""
-    changed = {column.lower() for column in new} | without
+def set_rules(table: Any, new: Mapping[str, Shred], without: Set[str] | None) -> Any:
+    """Set the rules of some maps, take those of others away; PyIceberg's table afterwards. Files stay as they are.
+
+    With None, all rules that there are go, those that cannot be read among them.
+    """
+    changed = {column.lower() for column in new} | (without or set())
     for wait in waits():
         table = fresh(table)
-        schema, present = table.metadata.schema(), from_properties(table.metadata.properties)
-        shown = visible(schema, read_sidecars(schema, table.metadata.properties))
+        schema, properties = table.metadata.schema(), table.metadata.properties
+        present = {} if without is None else from_properties(properties)
+        shown = visible(schema, read_sidecars(schema, properties))
         check_names(field.name for field in shown.fields)
         for column in new:
             source_map(shown, column)
         rules = {column: rule for column, rule in present.items() if column.lower() not in changed} | dict(new)
         wanted = to_properties(rules)
         kept = {chosen_property(column) for column, rule in rules.items() if rule.auto}
-        gone = [n for n in table.metadata.properties if is_property(n) and n not in {*wanted, *kept, DUPLICATES}]
+        gone = [name for name in properties if is_property(name) and name not in {*wanted, *kept, DUPLICATES}]
         if _committed(table, (), (), wanted, gone):
             return with_sidecars(fresh(table))
         time.sleep(wait)

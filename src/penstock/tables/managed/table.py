@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.errors import LakeError
-from penstock.shred.rule import Shred, as_rules, from_properties
+from penstock.shred.rule import Shred, as_rules, check_asked, from_properties
 from penstock.tables import bridge
 from penstock.tables.iceberg.table import IcebergTable
 from penstock.tables.managed import write
@@ -73,10 +73,9 @@ class ManagedTable(IcebergTable):
 
         Files that exist stay as they are until `compact()`.
         """
-        if rules is None:
-            rules = dict.fromkeys(self.shred)
-        new = as_rules({column: rule for column, rule in rules.items() if rule is not None})
-        gone = {column.lower() for column, rule in rules.items() if rule is None}
+        check_asked(rules)
+        new = as_rules({column: rule for column, rule in (rules or {}).items() if rule is not None})
+        gone = None if rules is None else {str(column).lower() for column, rule in rules.items() if rule is None}
         self._move(set_rules(self._writable().table, new, gone))
 
     def refresh(self) -> ManagedTable:

@@ -184,7 +184,7 @@ def _rewritten(
     now: IcebergTable, job: WriteJob, removal: Removal, found: Found
 ) -> tuple[frozenset[str], list[WrittenFile]]:
     """The files that go, and what takes their place."""
-    work = Rewrite(job, removal, Reader(now.version, now.sources.io, now.context.timezone))
+    work = Rewrite(job.again(), removal, Reader(now.version, now.sources.io, now.context.timezone))
     removed, written = set(found.whole), list[WrittenFile]()
     try:
         for task, files in rewrite(found.partial, work):
