@@ -3,6 +3,7 @@ package io.penstock;
 import java.util.ArrayList;
 import java.util.concurrent.atomic.AtomicReference;
 
+import org.apache.spark.sql.catalyst.expressions.Add;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.ArrayFilter;
 import org.apache.spark.sql.catalyst.expressions.Coalesce;
@@ -22,6 +23,7 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.NamedLambdaVariable;
 import org.apache.spark.sql.catalyst.expressions.Not;
 import org.apache.spark.sql.catalyst.expressions.Or;
+import org.apache.spark.sql.catalyst.expressions.Size;
 import org.apache.spark.sql.catalyst.expressions.objects.NewInstance;
 import org.apache.spark.sql.catalyst.util.ArrayBasedMapData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
@@ -76,6 +78,22 @@ public class WholeMap {
 
   public Expression mapValues() {
     return sidecars.isEmpty() ? (Expression) new MapValues(residual) : orNull(valuesOf(base()));
+  }
+
+  /** The number of keys, for which nothing has to be put together unless some are doubled. */
+  public Expression size(boolean legacy) {
+    Expression count = new Size(residual, legacy);
+    for (int i = 0; i < sidecars.size(); i++) {
+      if (isMaybe(i)) {
+        return new Size(mapKeys(), legacy);
+      }
+      count = new Add(count, new If(new IsNull(sidecar(i)), number(0), number(1)));
+    }
+    return count;
+  }
+
+  private static Expression number(int value) {
+    return new Literal(Integer.valueOf(value), DataTypes.IntegerType);
   }
 
   private Expression keysOf(Expression base) {

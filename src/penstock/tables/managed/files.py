@@ -268,7 +268,14 @@ def _arranged(job: WriteJob, table: pa.Table) -> Iterator[tuple[Slot, pa.Table]]
         rows_of[each.slot : each.slot + each.slots] += np.diff(edges)
     ends = np.cumsum(rows_of).tolist()
     for slot, start, end in zip(slots.slots, [0, *ends], ends, strict=False):
-        yield slot, table.take(pa.array(order[start:end]))
+        yield slot, _taken(table, order[start:end])
+
+
+def _taken(table: pa.Table, rows: Any) -> pa.Table:
+    """Some rows; those that lie side by side already are not copied."""
+    if len(rows) and (np.diff(rows) == 1).all():
+        return table.slice(int(rows[0]), len(rows))
+    return table.take(pa.array(rows))
 
 
 def measure(job: WriteJob, table: pa.Table) -> float:
