@@ -58,6 +58,8 @@ QUERIES = [
     ("W", "SELECT k, count(*), max(v) FROM (SELECT explode(headers) AS (k, v) FROM t) GROUP BY k"),
     ("W", "SELECT headers['a'], count(*) FROM t GROUP BY headers"),
     ("W", "SELECT sum(size(headers)) FROM t"),
+    ("W", "SELECT x.id, size(y.headers) FROM t x LEFT JOIN t y ON x.id = y.id + 1"),
+    ("W", "SELECT id, cardinality(lag(headers) OVER (ORDER BY id)) FROM t"),
     # filters
     ("S", "SELECT id FROM t WHERE headers['a'] = 'v1'"),
     ("S", "SELECT id, headers['a'] FROM t WHERE headers['a'] IN ('v1', 'v3')"),

@@ -182,7 +182,7 @@ def test_filter_on_presence_is_pushed_only_where_the_sidecar_says_it(
 
 
 @pytest.mark.parametrize("state", list(STATES))
-def test_row_groups_are_skipped_by_a_key_and_no_row_is_lost(
+def test_filters_pushed_to_small_row_groups_lose_no_row(
     spark: SparkSession, tables: dict[str, DataFrame], state: str
 ) -> None:
     query = "SELECT id, headers['b'] FROM t WHERE headers['a'] = 'v2' AND headers['größe'] IS NOT NULL"
@@ -248,6 +248,18 @@ def test_element_at_of_a_missing_key_is_null_in_ansi_mode(spark: SparkSession, t
     for name in ("holes", *STATES):
         found = ask(spark, tables[name], "SELECT element_at(headers, 'nobody'), headers['nobody'] FROM t LIMIT 3")
         assert found.collect() == [(None, None)] * 3
+
+
+@pytest.mark.parametrize("state", list(STATES))
+def test_size_of_no_map_is_what_the_session_says(spark: SparkSession, tables: dict[str, DataFrame], state: str) -> None:
+    query = "SELECT x.id, size(x.headers), size(y.headers) FROM t x LEFT JOIN t y ON x.id = y.id + 1"
+    spark.conf.set("spark.sql.ansi.enabled", "false")  # minus one then, and null otherwise
+    try:
+        found = rows_of(ask(spark, tables[state], query))
+        assert found == rows_of(ask(spark, tables[TWINS[state]], query))
+        assert any(row.endswith(", -1)") for row in found)
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", "true")
 
 
 VALUES: dict[str, list[Any]] = {

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 
 import org.apache.spark.sql.catalyst.expressions.ArrayContains;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.Coalesce;
 import org.apache.spark.sql.catalyst.expressions.ElementAt;
 import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
@@ -15,13 +16,15 @@ import org.apache.spark.sql.catalyst.expressions.IsNull;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.MapKeys;
 import org.apache.spark.sql.catalyst.expressions.Not;
+import org.apache.spark.sql.catalyst.expressions.Size;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.MapType;
 
 /**
  * What is asked of a map by a key that is written in the query: its value by m['k'], element_at(m, 'k') and the `try_`
  * form of it, all of which give null for a key that is not there, in ANSI mode too; or whether it is there by
- * map_contains_key(m, 'k'), which Spark has rewritten by now. Without a key it is asked whether there is a map.
+ * map_contains_key(m, 'k'), which Spark has rewritten by now. Without a key it is asked whether there is a map, or how
+ * many keys it has.
  */
 public class KeyAccess {
   public final Expression map;
@@ -52,6 +55,10 @@ public class KeyAccess {
       Expression tested = (Expression) expression.children().apply(0);
       return isPlain(tested) ? new KeyAccess(tested, null, true) : null;
     }
+    if (expression instanceof Size) {
+      Expression counted = ((Size) expression).child();
+      return isPlain(counted) ? new KeyAccess(counted, null, false) : null;
+    }
     if (!(key instanceof Literal) || ((Literal) key).value() == null || !isPlain(map)) {
       return null;
     }
@@ -65,13 +72,22 @@ public class KeyAccess {
         && DataTypes.StringType.equals(((MapType) map.dataType()).keyType());
   }
 
-  /** The answer of a shredded map. */
+  /** The answer of a shredded map; null when there is none that would be less work than the map. */
   public Expression of(ShreddedMap shredded) {
-    return key == null ? shredded.isThere() : shredded.answer(key, contains);
+    if (key == null) {
+      return contains ? shredded.isThere() : shredded.whole().size();
+    }
+    return shredded.answer(key, contains);
   }
 
   /** The answer in place of the expression that asked. */
   public static Expression inPlaceOf(Expression asking, Expression answer) {
+    if (asking instanceof Size && ((Size) asking).legacySizeOfNull()) {
+      ArrayList either = new ArrayList();
+      either.add(answer);
+      either.add(new Literal(Integer.valueOf(-1), DataTypes.IntegerType));
+      return new Coalesce(PlannedFiles.seq(either));
+    }
     if (!(asking instanceof IsNull || asking instanceof IsNotNull)) {
       return answer;
     }
@@ -85,7 +101,7 @@ public class KeyAccess {
   /** The same look into another map. */
   private Expression on(Expression other) {
     if (key == null) {
-      return new IsNotNull(other);
+      return contains ? (Expression) new IsNotNull(other) : (Expression) new Size(other, false);
     }
     return contains
         ? (Expression) new ArrayContains(new MapKeys(other), key)

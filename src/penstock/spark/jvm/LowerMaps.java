@@ -43,7 +43,7 @@ public class LowerMaps extends scala.runtime.AbstractPartialFunction {
     }
     WholeMap whole = ((ShreddedMap) ((Expression) node).children().apply(0)).whole();
     if (node instanceof Size) {
-      return whole.size(((Size) node).legacySizeOfNull());
+      return new Size(whole.mapKeys(), ((Size) node).legacySizeOfNull()); // the values need not be put together for it
     }
     return node instanceof MapKeys ? whole.mapKeys() : whole.mapValues();
   }

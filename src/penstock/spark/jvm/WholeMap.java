@@ -80,12 +80,12 @@ public class WholeMap {
     return sidecars.isEmpty() ? (Expression) new MapValues(residual) : orNull(valuesOf(base()));
   }
 
-  /** The number of keys, for which nothing has to be put together unless some are doubled. */
-  public Expression size(boolean legacy) {
-    Expression count = new Size(residual, legacy);
+  /** The number of keys, null where there is no map; null instead of an expression when some may be doubled. */
+  public Expression size() {
+    Expression count = new Size(residual, false);
     for (int i = 0; i < sidecars.size(); i++) {
       if (isMaybe(i)) {
-        return new Size(mapKeys(), legacy);
+        return null;
       }
       count = new Add(count, new If(new IsNull(sidecar(i)), number(0), number(1)));
     }
