@@ -132,17 +132,18 @@ class Question:
     text: str
 
 
-NOTHING = "nothing: what a query costs"
+NOTHING, WHOLE = "nothing: what a query costs", "the whole map"
 QUESTIONS = (
     Question(NOTHING, "SELECT count(*) FROM {table} WHERE id < -1"),
-    Question("one hot key", "SELECT sum(length({content-type})), count({content-type}) FROM {table}"),
+    Question("one hot key", "SELECT sum(octet_length({content-type})), count({content-type}) FROM {table}"),
     Question(
-        "three hot keys", "SELECT sum(length({content-type})), sum(length({user-agent})), count({host}) FROM {table}"
+        "three hot keys",
+        "SELECT sum(octet_length({content-type})), sum(octet_length({user-agent})), count({host}) FROM {table}",
     ),
     Question("a filter on a hot key", f"SELECT count(*), sum(id) FROM {{table}} WHERE {{{SOUGHT[0]}}} = '{SOUGHT[1]}'"),
-    Question("a cold key", "SELECT sum(length({cold})), count({cold}) FROM {table}"),
+    Question("a cold key", "SELECT sum(octet_length({cold})), count({cold}) FROM {table}"),
     Question(
-        "the whole map",
+        WHOLE,
         "SELECT sum(size({map})), sum(length(array_join(map_keys({map}), ''))),"
         " sum(length(array_join(map_values({map}), ''))) FROM {table}",
     ),
@@ -164,7 +165,7 @@ def answers(rows: pa.Table, keys: int) -> dict[str, tuple[int, ...]]:
             "three hot keys": (per_key["content-type"][0], per_key["user-agent"][0], per_key["host"][1]),
             "a filter on a hot key": (pc.sum(sought).as_py(), int(ids[np.asarray(sought)].sum())),
             "a cold key": per_key[cold_key(keys)],
-            "the whole map": (len(maps.keys), *chars),
+            WHOLE: (len(maps.keys), *chars),
         }
         for name, part in parts.items():
             found[name] = np.array(part, np.int64) + found.get(name, 0)
@@ -173,4 +174,4 @@ def answers(rows: pa.Table, keys: int) -> dict[str, tuple[int, ...]]:
 
 def _lengths(maps: pa.Array, key: str) -> tuple[int, int]:
     values = maps.items.filter(pc.equal(maps.keys, key))
-    return pc.sum(pc.utf8_length(values)).as_py() or 0, len(values)
+    return pc.sum(pc.binary_length(values)).as_py() or 0, len(values)

@@ -121,7 +121,15 @@ def reads_of(frame: DataFrame) -> set[str]:
     return found | {"s" for schema in schemas if "__map_shred_headers_" in schema}
 
 
-@pytest.mark.parametrize(("needs", "query"), QUERIES, ids=[query for _, query in QUERIES])
+def some_are_slow() -> list[Any]:
+    """All queries; two of three wait for the slow run, as each is also asked of every state in `test_hot_keys.py`."""
+    return [
+        pytest.param(needs, query, id=query, marks=[pytest.mark.slow] if i % 3 else [])
+        for i, (needs, query) in enumerate(QUERIES)
+    ]
+
+
+@pytest.mark.parametrize(("needs", "query"), some_are_slow())
 def test_corpus_over_tables(frames: dict[str, DataFrame], needs: str, query: str) -> None:
     for name in ("exact", "value"):
         expected = {part for need in needs for part in READS[name][need]}
@@ -203,8 +211,9 @@ VALUES: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("mode", ["move", "mirror"])
-@pytest.mark.parametrize("kind", VALUES)
+@pytest.mark.parametrize(
+    ("kind", "mode"), [*((kind, "move") for kind in VALUES), ("string", "mirror"), ("double", "mirror")]
+)
 def test_random_maps_round_trip(spark: SparkSession, lake: penstock.Lake, kind: str, mode: str) -> None:
     rng = random.Random(f"{kind} {mode}")
     keys = ["a", "b", "", "c,d", "it's", "z"]
