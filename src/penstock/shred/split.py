@@ -17,6 +17,8 @@ import pyarrow.compute as pc
 
 from penstock.errors import SchemaError
 
+_TWICE = "remove one, or set parquet.map.shredding.duplicates to last-wins; nothing was written"
+
 
 @dataclass(frozen=True)
 class Split:
@@ -89,7 +91,7 @@ def split(maps: pa.Array, keys: Sequence[str], *, mirror: bool = False, last_win
         apart = np.diff(rows) > 0
         if not apart.all():
             if not last_wins:
-                _reject(key, rows)
+                raise SchemaError(f"a row has the key {key!r} of a shredded map twice", hint=_TWICE)
             last = np.append(apart, True)
             places, rows = places[last], rows[last]
         at = np.full(len(maps), -1, np.int32)
@@ -118,11 +120,3 @@ def _filtered(maps: pa.Array, entries: Entries, kept: npt.NDArray[np.bool_]) -> 
     mask = pa.array(kept)
     null = np.asarray(maps.is_null())
     return build_maps(maps.type, before[entries.offsets], entries.keys.filter(mask), entries.items.filter(mask), null)
-
-
-def _reject(key: str, rows: npt.NDArray[np.int64]) -> None:
-    row = int(rows[1:][np.diff(rows) == 0][0])
-    said = f"row {row} has the key {key!r} of a shredded map twice"
-    raise SchemaError(
-        said, hint="remove one, or set parquet.map.shredding.duplicates to last-wins; nothing was written"
-    )

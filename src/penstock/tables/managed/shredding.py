@@ -17,7 +17,7 @@ from penstock.shred.nested import field_at, with_field
 from penstock.shred.record import Record
 from penstock.shred.rule import MIRROR, PREFIX, Shred, from_properties
 from penstock.shred.sidecars import Sidecar, path_of, source_map
-from penstock.shred.split import split
+from penstock.shred.split import Split, split
 
 
 @dataclass(frozen=True)
@@ -100,17 +100,24 @@ def split_rows(
 ) -> list[pa.Array]:
     """The columns of a table, with hot keys taken out of its maps, and the sidecars behind them in their `types`."""
     columns = dict(zip(table.column_names, table.columns, strict=True))
-    sidecars: list[pa.Array] = []
+    sidecars: list[pa.ChunkedArray] = []
     for each in maps:
-        whole = columns[each.path[0]].combine_chunks()
-        done = split(field_at(whole, each.path[1:]), each.keys, mirror=each.mode == MIRROR, last_wins=last_wins)
-        columns[each.path[0]] = with_field(whole, each.path[1:], done.residual)
-        sidecars += done.values
-        tally.null_maps[each.path] += done.null_maps
-        for sidecar, nulls in zip(each.sidecars, done.explicit_nulls, strict=True):
-            tally.explicit_nulls[sidecar.id] += nulls
-    typed = (array if array.type == kind else array.cast(kind) for array, kind in zip(sidecars, types, strict=True))
-    return [*columns.values(), *typed]
+        given = columns[each.path[0]]
+        done = [_split(chunk, each, last_wins) for chunk in given.chunks]
+        columns[each.path[0]] = pa.chunked_array([whole for whole, _ in done], given.type)
+        for i, sidecar in enumerate(each.sidecars):
+            values = [found.values[i] for _, found in done]
+            kind = types[len(sidecars)]
+            sidecars.append(pa.chunked_array([v if v.type == kind else v.cast(kind) for v in values], kind))
+            tally.explicit_nulls[sidecar.id] += sum(found.explicit_nulls[i] for _, found in done)
+        tally.null_maps[each.path] += sum(found.null_maps for _, found in done)
+    return [*columns.values(), *sidecars]
+
+
+def _split(chunk: pa.Array, each: ShreddedMap, last_wins: bool) -> tuple[pa.Array, Split]:
+    """One piece of a column without its hot keys, and what was split off."""
+    done = split(field_at(chunk, each.path[1:]), each.keys, mirror=each.mode == MIRROR, last_wins=last_wins)
+    return with_field(chunk, each.path[1:], done.residual), done
 
 
 def footer_of(maps: Sequence[ShreddedMap], written: Any) -> dict[str, str]:
