@@ -107,7 +107,7 @@ class TestLimits:
         read: list[str] = []
         original = Reader.file
         monkeypatch.setattr(
-            Reader, "file", lambda self, task, names: (read.append(task.path), original(self, task, names))[1]
+            Reader, "file", lambda self, task, *asked: (read.append(task.path), original(self, task, *asked))[1]
         )
         assert (found.count(), found.count("app = 'a'"), found.count("app = 'nosuch'")) == (60, 30, 0)
         assert not read
@@ -120,7 +120,7 @@ class TestLimits:
         read: list[str] = []
         original = Reader.file
         monkeypatch.setattr(
-            Reader, "file", lambda self, task, names: (read.append(task.path), original(self, task, names))[1]
+            Reader, "file", lambda self, task, *asked: (read.append(task.path), original(self, task, *asked))[1]
         )
         assert (found.minimum("id"), found.maximum("id")) == (0, 59)
         assert len(read) == 2

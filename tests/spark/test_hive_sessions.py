@@ -8,6 +8,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -195,13 +196,16 @@ def test_file_that_vanished_after_planning_is_sparks_clear_error(spark: SparkSes
     assert layout.ours(spark).where("app = 'a'").count() == ROWS
 
 
-def test_file_that_is_no_parquet_is_sparks_clear_error(spark: SparkSession, layout: Layout) -> None:
+def test_file_that_is_no_parquet_is_a_clear_error(spark: SparkSession, layout: Layout) -> None:
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     (layout.root / "dt=2026-05-16" / "app=a" / "broken.parquet").write_bytes(b"this is no parquet file at all")
-    with pytest.raises((PySparkException, Py4JJavaError), match=r"broken\.parquet"):
+    with pytest.raises(LayoutError, match=r"broken\.parquet is not a Parquet file"):  # it has a map: footers are read
         layout.ours(spark).where("app = 'a'").collect()
+    plain = replace(layout.table, shredded=False)
+    with pytest.raises((PySparkException, Py4JJavaError), match=r"broken\.parquet"):
+        plain.dataframe(spark).where("app = 'a'").collect()
     assert layout.ours(spark).where("app = 'b'").count() == 2 * ROWS
 
 
