@@ -18,6 +18,7 @@ from pathlib import Path
 
 VERSIONS = ("4.0.2", "4.1.4", "4.2.1", "4.3.0")
 ROOT = Path(__file__).resolve().parents[1]
+KINDS = ("hive", "iceberg", "managed", "hot", "shredded")
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def main(arguments: list[str]) -> int:
 def run_tests(version: str, options: list[str]) -> Result:
     """The tests on one version, their output shown as it comes."""
     python = prepare(version)
-    found = [path for kind in ("hive", "iceberg", "managed") for path in ROOT.glob(f"tests/spark/test_{kind}_*.py")]
+    found = [path for kind in KINDS for path in ROOT.glob(f"tests/spark/test_{kind}_*.py")]
     tests = sorted(str(path.relative_to(ROOT)) for path in found)
     print(f"== pyspark {version}", flush=True)
     start = time.perf_counter()
