@@ -8,7 +8,8 @@ none of them, so that bounds cannot tell what the record of its logical partitio
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from random import Random
@@ -17,10 +18,13 @@ from typing import Any
 import duckdb
 import fastavro
 import pyarrow as pa
+import pytest
 import sqlglot
 
 import penstock
 from penstock.tables.managed.table import ManagedTable
+from tests.interop.iceberg_judge import IcebergJudge
+from tools.fetch_jars import Unavailable, fetch, fetch_iceberg_judge
 
 COLUMNS = pa.schema(
     {
@@ -243,3 +247,18 @@ def run(spark: Any, text: str) -> list[tuple[Any, ...]]:
 def insert(spark: Any, name: str, rows: pa.Table) -> None:
     """Append rows by Iceberg's own writer."""
     spark.createDataFrame(rows).writeTo(f"penstock.web.{name}").append()
+
+
+@contextmanager
+def runtime_on(lake: penstock.Lake) -> Iterator[IcebergJudge]:
+    """Iceberg's Spark runtime on the catalog of a lake; where it cannot be had, tests are skipped with the reason."""
+    try:
+        pyspark, jars = fetch_iceberg_judge()
+        jars = [*jars, *fetch("sqlite-jdbc")]
+    except Unavailable as error:
+        pytest.skip(str(error))
+    assert lake.warehouse is not None
+    process = IcebergJudge(pyspark, jars, lake.warehouse)
+    process.ask(use_catalog, str(lake.warehouse))
+    yield process
+    process.close()

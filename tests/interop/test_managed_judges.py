@@ -30,11 +30,10 @@ from tests.interop.managed_written import (
     Written,
     insert,
     run,
+    runtime_on,
     some_rows,
-    use_catalog,
 )
 from tests.interop.test_iceberg_judges import Rows, as_rows, by_spark, connect_duckdb
-from tools.fetch_jars import Unavailable, fetch, fetch_iceberg_judge
 
 pytestmark = [pytest.mark.interop, pytest.mark.spark]
 
@@ -75,17 +74,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> penstock.Lake:
 
 @pytest.fixture(scope="module")
 def judge(lake: penstock.Lake) -> Iterator[IcebergJudge]:
-    try:
-        pyspark, jars = fetch_iceberg_judge()
-        jars = [*jars, *fetch("sqlite-jdbc")]
-    except Unavailable as error:
-        pytest.skip(str(error))
-    warehouse = lake.warehouse
-    assert warehouse is not None
-    process = IcebergJudge(pyspark, jars, warehouse)
-    process.ask(use_catalog, str(warehouse))
-    yield process
-    process.close()
+    with runtime_on(lake) as process:
+        yield process
 
 
 class Court:

@@ -16,9 +16,8 @@ import pytest
 import penstock
 from penstock.tables.managed.table import ManagedTable
 from tests.interop.iceberg_judge import IcebergJudge
-from tests.interop.managed_written import run, use_catalog
+from tests.interop.managed_written import run, runtime_on
 from tests.interop.test_iceberg_judges import connect_duckdb
-from tools.fetch_jars import Unavailable, fetch, fetch_iceberg_judge
 
 pytestmark = [pytest.mark.interop, pytest.mark.spark]
 
@@ -44,16 +43,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[penstock.Lake]:
 
 @pytest.fixture(scope="module")
 def judge(lake: penstock.Lake) -> Iterator[IcebergJudge]:
-    try:
-        pyspark, jars = fetch_iceberg_judge()
-        jars = [*jars, *fetch("sqlite-jdbc")]
-    except Unavailable as error:
-        pytest.skip(str(error))
-    assert lake.warehouse is not None
-    process = IcebergJudge(pyspark, jars, lake.warehouse)
-    process.ask(use_catalog, str(lake.warehouse))
-    yield process
-    process.close()
+    with runtime_on(lake) as process:
+        yield process
 
 
 def make(lake: penstock.Lake, name: str, mode: str) -> ManagedTable:

@@ -6,6 +6,10 @@ What is needed is written as letters: `S` values of hot keys, `C` whether a hot 
 
 from __future__ import annotations
 
+from typing import Any
+
+from pyspark.sql import DataFrame
+
 HOT = ("a", "b", "n", "", "x,y", "it's", "p.q", "größe")
 COLD = ("c", "d.d", "w z")
 
@@ -174,3 +178,15 @@ QUERIES = [
     # functions of Python
     ("S", "SELECT id, shout(headers['a']) FROM t WHERE shout(headers['b']) = 'V1'"),
 ]
+
+
+def plain(value: Any) -> Any:
+    """A value that compares; the entries of a map in one order."""
+    if isinstance(value, dict):
+        return tuple(sorted((key, repr(inner)) for key, inner in value.items()))
+    return tuple(map(plain, value)) if isinstance(value, list | tuple) else value
+
+
+def rows_of(frame: DataFrame) -> list[str]:
+    """The rows of an answer, whatever their order."""
+    return sorted(repr(plain(row)) for row in frame.collect())

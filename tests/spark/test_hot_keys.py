@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from penstock.spark.session import attach
 from penstock.spark.shredded_map import rule_failures, shredded_map
-from tests.spark.hot_keys_corpus import COLD, HOT, QUERIES, READS
+from tests.spark.hot_keys_corpus import COLD, HOT, QUERIES, READS, rows_of
 
 pytestmark = pytest.mark.spark
 STATES = {
@@ -105,16 +105,6 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
     yield found
     for name, value in before.items():
         spark.conf.unset(name) if value is None else spark.conf.set(name, value)
-
-
-def plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return tuple(sorted((key, repr(inner)) for key, inner in value.items()))
-    return tuple(map(plain, value)) if isinstance(value, list | tuple) else value
-
-
-def rows_of(frame: DataFrame) -> list[str]:
-    return sorted(repr(plain(row)) for row in frame.collect())
 
 
 def plan_of(frame: DataFrame) -> str:

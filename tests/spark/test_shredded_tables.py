@@ -24,7 +24,7 @@ from penstock.errors import PenstockError
 from penstock.spark.shredded_map import rule_failures
 from penstock.tables.managed import write
 from penstock.tables.managed.table import ManagedTable
-from tests.spark.hot_keys_corpus import COLD, HOT, QUERIES, READS
+from tests.spark.hot_keys_corpus import COLD, HOT, QUERIES, READS, rows_of
 
 pytestmark = pytest.mark.spark
 SETTINGS = {
@@ -93,16 +93,6 @@ def frames(spark: SparkSession, lake: penstock.Lake) -> dict[str, DataFrame]:
     every = [(20, 0), *((30, first) for first in (100, 200, 300, 400, 500))]
     append(tables["mixed plain"], [row for part in every for row in make_rows(*part)])
     return {name: table.dataframe(spark) for name, table in tables.items()}
-
-
-def plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return tuple(sorted((key, repr(inner)) for key, inner in value.items()))
-    return tuple(map(plain, value)) if isinstance(value, list | tuple) else value
-
-
-def rows_of(frame: DataFrame) -> list[str]:
-    return sorted(repr(plain(row)) for row in frame.collect())
 
 
 def ask(frame: DataFrame, query: str) -> DataFrame:
