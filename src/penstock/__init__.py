@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from penstock.errors import PenstockError, PenstockWarning
     from penstock.shred.rule import Shred
     from penstock.spark.session import attach, session
+    from penstock.spark.stream_report import stream_report
     from penstock.tables.hive.table import hive
     from penstock.tables.iceberg.open import iceberg
     from penstock.tables.lake import connect
@@ -33,6 +34,7 @@ __all__ = [
     "hive",
     "iceberg",
     "session",
+    "stream_report",
 ]
 
 # Public name -> the module that has it. A new name goes here, into __all__ and under TYPE_CHECKING.
@@ -46,6 +48,7 @@ _HOMES = {
     "hive": "penstock.tables.hive.table",
     "iceberg": "penstock.tables.iceberg.open",
     "session": "penstock.spark.session",
+    "stream_report": "penstock.spark.stream_report",
 }
 
 

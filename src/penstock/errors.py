@@ -80,6 +80,10 @@ class StorageError(PenstockError, OSError):
     """A place that cannot be listed or read."""
 
 
+class MissingError(StorageError):
+    """A file or a directory that is not there, or not any more."""
+
+
 class LayoutError(PenstockError, ValueError):
     """A directory layout that is not what was declared, or that cannot be read."""
 

@@ -179,6 +179,56 @@ def ingest(json: bool, **place: str) -> None:
 
 
 @main.command()
+@click.argument("table")
+@click.option("--where", help="A predicate in Spark SQL.")
+@click.option("--columns", help="What is read: 'id, headers['content-type']'.")
+@click.option("--starting", default="earliest", show_default=True,
+              help="earliest, latest, a time, a partition (dt=2026-05-17), or a snapshot or tag.")  # fmt: skip
+@click.option("--order", help="Of files in directories: create-time, partition-name or partition-time.")
+@click.option("--marker", help="The file that completes a partition, such as _SUCCESS.")
+@click.option("--on-change", help="Rows that were changed or removed: error, skip or changes.")
+@click.option("--count", is_flag=True, help="Print counts instead of rows.")
+@click.option("--limit", type=click.IntRange(1), help="Stop after so many rows.")
+@click.option("--once", is_flag=True, help="Read what is there now, and stop.")
+@click.option("--interval", type=click.FloatRange(0.1), default=2.0, show_default=True,
+              help="Seconds between two looks when nothing is new.")  # fmt: skip
+@click.option("--allow-filter-change", is_flag=True, help="Go on from a position that was made with another filter.")
+@click.option("--position", help="A file that keeps where the stream stands; it goes on from there.")
+@_partition_by
+@_storage
+@_timezone
+@_warehouse
+@_catalog
+@_json
+def stream(
+    where: str | None,
+    columns: str | None,
+    starting: str,
+    order: str | None,
+    marker: str | None,
+    on_change: str | None,
+    count: bool,
+    limit: int | None,
+    once: bool,
+    interval: float,
+    allow_filter_change: bool,
+    position: str | None,
+    json: bool,
+    **place: str,
+) -> None:
+    """Print the rows of TABLE that match, and those that come, until it is stopped.
+
+    TABLE is a name, or the path or URL of a Hive layout. No Spark is needed.
+    """
+    from penstock.cli.stream import Printing
+    from penstock.cli.stream import stream as run
+
+    asked = {"where": where, "columns": columns, "starting": starting, "order": order, "marker": marker}
+    asked |= {"on_change": on_change, "allow_filter_change": str(allow_filter_change)}
+    run(place, asked, Printing(count, json, limit, once, interval, position))
+
+
+@main.command()
 @_json
 def demo(json: bool) -> None:
     """Show Penstock at work on generated data."""

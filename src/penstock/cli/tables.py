@@ -18,7 +18,7 @@ def explain(place: Mapping[str, str], where: str | None, path: str | None, json:
     """The plan of a query over one table."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        plan = _table(place).plan(where, path=path)
+        plan = open_table(place).plan(where, path=path)
     if json:
         click.echo(jsonlib.dumps(plan.to_dict(), indent=2, default=str))
         return
@@ -30,7 +30,7 @@ def partitions(place: Mapping[str, str], where: str | None, json: bool) -> None:
     """The partitions of one table."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        found = _table(place).partitions(where)
+        found = open_table(place).partitions(where)
     if json:
         click.echo(jsonlib.dumps(found.to_pylist(), indent=2, default=str))
         return
@@ -52,13 +52,13 @@ def sql(query: str, warehouse: str, catalog: str | None, limit: int, json: bool)
         click.echo(f"… more than {limit:,} rows; see --limit", err=True)
 
 
-def _table(place: Mapping[str, str]) -> Any:
+def open_table(place: Mapping[str, str]) -> Any:
     """A table by its name, an Iceberg table by its metadata file, or a Hive layout by its path or URL."""
     from penstock.tables.hive.table import hive
     from penstock.tables.iceberg.open import iceberg
     from penstock.tables.lake import connect
 
-    name, snapshot = place["table"], place["snapshot"]
+    name, snapshot = place["table"], place.get("snapshot")
     if name.endswith(".metadata.json"):
         return _at(iceberg(name, storage=place["storage"], timezone=place["timezone"]), snapshot)
     if "/" not in name and "." in name.strip("."):

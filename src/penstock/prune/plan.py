@@ -121,6 +121,12 @@ class FileTasks(Sequence[FileTask]):
         parts = [j.containers.names.take(pa.array(j.kept)) for j in self._judgements if j.containers.names is not None]
         return pa.concat_arrays(parts) if parts else pa.array([], pa.string())
 
+    @cached_property
+    def sizes(self) -> pa.Array:
+        """The octets of the kept files, as one column."""
+        parts = [j.containers.sizes.take(pa.array(j.kept)) for j in self._judgements if j.containers.sizes is not None]
+        return pa.concat_arrays(parts) if parts else pa.array([], pa.int64())
+
 
 @dataclass(frozen=True)
 class Plan:

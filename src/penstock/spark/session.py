@@ -55,25 +55,29 @@ def attach(spark: Any) -> Any:
 
 
 def _register_source(spark: Any) -> None:
-    """Make `format("penstock")` known, once for a session.
+    """Make `format("penstock")` known, once for a session."""
+    from penstock.spark.source import PenstockSource
+
+    if not getattr(spark, _HAS_SOURCE, False):
+        register(spark, PenstockSource)
+        setattr(spark, _HAS_SOURCE, True)
+
+
+def register(spark: Any, source: Any) -> None:
+    """Make a data source known to a session.
 
     Whether there is such a source already Spark asks of the session that is active, whichever one it is told to.
     """
-    from penstock.spark.source import PenstockSource
-
-    if getattr(spark, _HAS_SOURCE, False):
-        return
     if is_connect(spark):
-        spark.dataSource.register(PenstockSource)
-    else:
-        sessions = spark._jvm.org.apache.spark.sql.classic.SparkSession
-        before = sessions.getActiveSession()
-        sessions.setActiveSession(spark._jsparkSession)
-        try:
-            spark.dataSource.register(PenstockSource)
-        finally:
-            sessions.setActiveSession(before.get()) if before.isDefined() else sessions.clearActiveSession()
-    setattr(spark, _HAS_SOURCE, True)
+        spark.dataSource.register(source)
+        return
+    sessions = spark._jvm.org.apache.spark.sql.classic.SparkSession
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(spark._jsparkSession)
+    try:
+        spark.dataSource.register(source)
+    finally:
+        sessions.setActiveSession(before.get()) if before.isDefined() else sessions.clearActiveSession()
 
 
 def is_connect(spark: Any) -> bool:

@@ -1,4 +1,4 @@
-"""`df.write.format("penstock")`: managed tables as a target of Spark's writers, on Spark Connect too.
+"""`format("penstock")`: managed tables as a target of Spark's writers, and any table as a stream; on Spark Connect too.
 
     df.write.format("penstock").option("warehouse", "./lake").option("table", "web.events").mode("append").save()
 
@@ -12,6 +12,8 @@
 Spark hands the rows to tasks as they are: no shuffle brings the rows of a partition together, as `table.append(df)`
 does. Each task shares its small partitions among its own files; `compact()` merges them later.
 
+Options of streams are in `penstock.spark.stream`, those of streaming writes in `penstock.spark.sink`.
+
 Every session that is attached registers this source, so what only a write needs is imported when it is needed.
 """
 
@@ -21,7 +23,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    WriterCommitMessage,
+)
 from pyspark.sql.types import StructType
 
 from penstock.errors import LakeError
@@ -37,18 +45,28 @@ _HINT = "set the options table, and warehouse or catalog"
 
 
 class PenstockSource(DataSource):
-    """Tables of a lake, to be written."""
+    """Tables, to be written, or read as streams."""
 
     @classmethod
     def name(cls) -> str:
         """What stands in `format(…)`."""
         return "penstock"
 
+    def schema(self) -> StructType:
+        """The columns of a stream."""
+        from penstock.spark.stream import feed_of, spark_schema
+
+        return spark_schema(feed_of(self.options))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """What Spark asks for new rows."""
+        from penstock.spark.stream import StreamReader, feed_of
+
+        return StreamReader(feed_of(self.options))
+
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """A writer for one job; what is wrong with the options is said here."""
-        from penstock.spark.write import arrow_schema
         from penstock.tables.managed import write
-        from penstock.tables.managed.conform import check_schema
 
         table = open_table(self.options)
         where, dynamic = self.options.get("where"), _is_true(self.options.get("dynamic"))
@@ -56,9 +74,15 @@ class PenstockSource(DataSource):
             raise LakeError("where and dynamic are about what is replaced", hint='write with mode("overwrite")')
         if where is not None and dynamic:
             raise LakeError("both where and dynamic are set", hint="set one of them")
-        check_schema(arrow_schema(schema), table.version.columns.schema)
+        check_fits(table, schema)
         removal = write.by_predicate(table, where) if overwrite and not dynamic else None
         return Writer(dict(self.options), write.prepare(table), overwrite, removal)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        """A writer for one micro-batch."""
+        from penstock.spark.sink import stream_writer
+
+        return stream_writer(self.options, schema, overwrite)
 
 
 @dataclass(frozen=True)
@@ -77,9 +101,7 @@ class Writer(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """In a task: rows as files."""
-        from penstock.tables.managed.files import write_rows
-
-        return Written(write_rows(self._job, self._tables(iterator)))
+        return Written(write_batches(self._job, iterator))
 
     def commit(self, messages: list[Any]) -> None:
         """On the driver: one snapshot for all tasks."""
@@ -87,7 +109,7 @@ class Writer(DataSourceArrowWriter):
         from penstock.tables.managed.files import fine_tuples
         from penstock.tables.managed.removal import ByPartition
 
-        files = [file for message in messages if message is not None for file in message.files]
+        files = files_of(messages)
         table = open_table(self._options)
         if not self._overwrite:
             write.add_files(table, self._job, files, {})
@@ -97,20 +119,44 @@ class Writer(DataSourceArrowWriter):
         write.replace_rows(table, table.reopened, self._job, files, removal, {})
 
     def abort(self, messages: list[Any]) -> None:
-        """On the driver, when a task failed: what the others wrote is removed."""
-        from penstock.tables.managed.files import discard
+        """On the driver, when a task or the commit failed."""
+        discard_uncommitted(self._job, messages)
 
-        for message in messages:
-            discard(self._job.io, () if message is None else message.files)
 
-    def _tables(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-        import pyarrow as pa
+def files_of(messages: list[Any]) -> list[WrittenFile]:
+    """What all tasks wrote; one that failed has no message."""
+    return [file for message in messages if message is not None for file in message.files]
 
-        from penstock.tables.managed.conform import check_schema
 
-        for batch in batches:
-            table = pa.table(batch)
-            yield table.select(check_schema(table.schema, self._job.layout.schema))
+def discard_uncommitted(job: WriteJob, messages: list[Any]) -> None:
+    """Remove what tasks wrote when another one failed.
+
+    With the messages of all tasks a commit was tried. It removes the files itself when it is certain that it did not
+    take place; one that Spark gave up may still be under way.
+    """
+    from penstock.tables.managed.files import discard
+
+    if None in messages:
+        discard(job.io, files_of(messages))
+
+
+def write_batches(job: WriteJob, batches: Iterator[pa.RecordBatch]) -> list[WrittenFile]:
+    """Write the rows of one task."""
+    import pyarrow as pa
+
+    from penstock.tables.managed.conform import check_schema
+    from penstock.tables.managed.files import write_rows
+
+    tables = (pa.table(batch) for batch in batches)
+    return write_rows(job, (table.select(check_schema(table.schema, job.layout.schema)) for table in tables))
+
+
+def check_fits(table: ManagedTable, schema: StructType) -> None:
+    """An error for columns that are not the table's."""
+    from penstock.spark.write import arrow_schema
+    from penstock.tables.managed.conform import check_schema
+
+    check_schema(arrow_schema(schema), table.version.columns.schema)
 
 
 def open_table(options: Mapping[str, str]) -> ManagedTable:

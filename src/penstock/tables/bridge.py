@@ -22,6 +22,13 @@ def iceberg_dataframe(table: Any, spark: Any, where: str | None = None) -> Any:
     return scan(table, spark, where)
 
 
+def stream(table: Any, spark: Any, options: Any) -> Any:
+    """The table as a streaming DataFrame."""
+    from penstock.spark.stream import stream as follow
+
+    return follow(table, spark, options)
+
+
 def sql(lake: Any, text: str, spark: Any = None) -> Any:
     """A query over the tables of a lake, as a DataFrame."""
     from penstock.spark.sql import run_sql

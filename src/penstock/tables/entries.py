@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.errors import StorageError
+from penstock.errors import MissingError
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class LocalEntries(Entries):
             stat = os.stat(path)
         except FileNotFoundError:
             if not os.path.islink(path):
-                raise StorageError(f"{path} has disappeared", hint="plan again") from None
+                raise MissingError(f"{path} has disappeared", hint="plan again") from None
             return Entry(name, False, 0, 0)  # a link to nothing: opening it says so, if it comes to that
         return Entry(name, stat.st_mode & 0o170000 == 0o040000, stat.st_size, stat.st_mtime_ns)
 

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from penstock.errors import StorageError
+from penstock.errors import MissingError, StorageError
 from penstock.tables.entries import Entries, LocalEntries, RemoteEntries
 
 Properties = Mapping[str, str]
@@ -74,7 +74,7 @@ class Storage:
         try:
             return self.filesystem.open_input_file(path)
         except FileNotFoundError:
-            raise StorageError(f"{self.url_of(path)} has disappeared", hint="plan again") from None
+            raise MissingError(f"{self.url_of(path)} has disappeared", hint="plan again") from None
         except OSError as error:
             raise self.trouble(path, error) from None
 
@@ -82,7 +82,7 @@ class Storage:
         try:
             return LocalEntries(path)
         except FileNotFoundError:
-            raise StorageError(f"{path} does not exist", hint="check the path") from None
+            raise MissingError(f"{path} does not exist", hint="check the path") from None
         except NotADirectoryError:
             raise StorageError(f"{path} is not a directory", hint="give the root of the table") from None
         except OSError as error:
@@ -108,7 +108,7 @@ class Storage:
             return self.trouble(path, error)
         if is_file:
             return StorageError(f"{self.url_of(path)} is not a directory", hint="give the root of the table")
-        return StorageError(f"{self.url_of(path)} does not exist", hint="check the bucket and the path")
+        return MissingError(f"{self.url_of(path)} does not exist", hint="check the bucket and the path")
 
     def trouble(self, path: str, error: OSError) -> StorageError:
         """What the storage said, in one line, without a credential in it."""

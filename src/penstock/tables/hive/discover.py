@@ -26,7 +26,7 @@ from penstock.prune.facts import Exact, Fact
 from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.plan import Plan, count, make_plan
 from penstock.prune.verdict import Reason, Verdict
-from penstock.tables.entries import Entry
+from penstock.tables.entries import Entries, Entry
 from penstock.tables.file_metadata import metadata_facts
 from penstock.tables.hive.candidates import Candidates, Look, Positions, candidates
 from penstock.tables.hive.listing import Lister
@@ -56,8 +56,19 @@ class Branch:
 class Walk:
     """One plan's walk over the directories of a table."""
 
-    def __init__(self, columns: Sequence[pa.Field], pruner: Pruner, lister: Lister, limits: Limits, zone: str) -> None:
+    def __init__(
+        self,
+        columns: Sequence[pa.Field],
+        pruner: Pruner,
+        lister: Lister,
+        limits: Limits,
+        zone: str,
+        marker: str | None = None,
+    ) -> None:
         self.columns, self.pruner, self.lister, self.limits, self.zone = columns, pruner, lister, limits, zone
+        self.marker = marker  # a partition without this file is not complete, and none of its files is there yet
+        self.times: list[tuple[int, int]] = []  # when each file appeared, by its marker too, and was last written (ms)
+        self.incomplete = 0  # partitions without their marker
         self.notes: dict[str, int] = {}
         self.levels: list[Judgement] = []
 
@@ -156,6 +167,10 @@ class Walk:
     def _files(self, branch: Branch) -> Containers:
         paths, owners, sizes, times = [], [], [], []
         for owner, entries in enumerate(self.lister.list_all(branch.paths)):
+            completed = self._completed(entries)
+            if completed is None:
+                self.incomplete += 1
+                continue
             for entry in (entries.entry(i) for i in entries.in_order() if not is_hidden(entries.names[i])):
                 if entry.is_directory or not is_data_file(entry.name):
                     self._note(
@@ -167,11 +182,20 @@ class Walk:
                 owners.append(owner)
                 sizes.append(entry.size)
                 times.append(entry.modified_ns // 1_000_000 * 1_000)
+                written = entry.modified_ns // 1_000_000
+                self.times.append((max(written, completed), written))
         names = [self.lister.storage.url_of(path) for path in paths]
         octets = pa.array(sizes, pa.int64())
         known = metadata_facts(names, octets, pa.array(times, pa.int64()))
         facts = [*self._facts(branch.texts_of(owners)), *known]
         return Containers(len(paths), facts, pa.array(names, pa.string()), None, octets)
+
+    def _completed(self, entries: Entries) -> int | None:
+        """When a partition was marked as complete, in milliseconds; None where it is not."""
+        if self.marker is None:
+            return 0
+        place = next((i for i, name in enumerate(entries.names) if name == self.marker), None)
+        return None if place is None else entries.entry(place).modified_ns // 1_000_000
 
 
 def judge(pruner: Pruner, containers: Containers) -> Judgement:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -65,13 +66,17 @@ class HiveTable:
 
     def plan(self, where: str | None = None, *, path: str | None = None) -> Plan:
         """Which files hold rows that may match; `path` is a LIKE pattern that the file's URL must match."""
-        return self.plan_predicate(self._bound(where, path))
+        return self.plan_predicate(self.bind(where, path))
 
     def plan_predicate(self, predicate: Expr) -> Plan:
         """The same for a bound predicate."""
+        return self.walk(predicate).plan()
+
+    def walk(self, predicate: Expr, marker: str | None = None) -> Walk:
+        """The way through the directories that a predicate admits; `marker` is the file that completes a partition."""
         lister = Lister(self.storage, self.lists_at_once, self.max_lists, self.cache)
         pruner = Pruner(predicate, self.context.timezone)
-        return Walk(self.columns, pruner, lister, self.limits, self.context.timezone).plan()
+        return Walk(self.columns, pruner, lister, self.limits, self.context.timezone, marker)
 
     def arrow(
         self, where: str | None = None, columns: Sequence[str] | None = None, *, path: str | None = None
@@ -80,15 +85,41 @@ class HiveTable:
 
         A column may be a key of a map: `headers['content-type']`.
         """
-        names, keys = outputs(columns, self.schema, lambda text: self._bound(text, None))
+        names, keys = self.outputs(columns)
         plan = self.plan(where, path=path)
         self.check_readable(plan)
-        parts = [self._read(task, names, keys) for task in plan.files]
+        parts = [self.read(task, names, keys) for task in plan.files]
         return pa.concat_tables(parts) if parts else empty(names, keys, self.schema)
+
+    def outputs(self, columns: Sequence[str] | None) -> tuple[list[str], Keys]:
+        """The columns as the schema spells them, and those that are keys of maps."""
+        return outputs(columns, self.schema, self.bind)
 
     def dataframe(self, spark: Any, where: str | None = None) -> Any:
         """A lazy DataFrame over Spark's own reader; filters put on it later prune too."""
         return bridge.dataframe(self, spark, where)
+
+    def stream(
+        self,
+        spark: Any,
+        where: str | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        starting: str | datetime = "earliest",
+        max_files_per_trigger: int | None = None,
+        max_bytes_per_trigger: int | str | None = None,
+        **options: Any,
+    ) -> Any:
+        """A streaming DataFrame of what comes, pruned when it is found; see `penstock.stream.options` for the rest."""
+        given = {
+            "where": where,
+            "columns": columns,
+            "starting": starting,
+            "max_files_per_trigger": max_files_per_trigger,
+            "max_bytes_per_trigger": max_bytes_per_trigger,
+            **options,
+        }
+        return bridge.stream(self, spark, given)
 
     @property
     def root_url(self) -> str:
@@ -112,10 +143,11 @@ class HiveTable:
         if error is not None:
             raise error
 
-    def _bound(self, where: str | None, path: str | None) -> Expr:
+    def bind(self, where: str | None, path: str | None = None) -> Expr:
+        """A predicate with the columns it names; `path` is a LIKE pattern for the file's URL."""
         return bind_filters(where, path, self.known_schema, self.context)
 
-    def _read(self, task: FileTask, names: Sequence[str], keys: Keys) -> pa.Table:
+    def read(self, task: FileTask, names: Sequence[str], keys: Keys) -> pa.Table:
         """The rows of one file that match its residual; only the columns that are asked for or checked are read."""
         terms = [*terms_of(task.residual), *keys.values()]
         if any(column_of(term) == "_metadata" for term in terms):

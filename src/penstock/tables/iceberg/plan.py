@@ -32,8 +32,10 @@ from penstock.tables.iceberg.manifest_list import ManifestLists, files_in, rows_
 from penstock.tables.iceberg.version import Version
 
 _DATA, _DELETES = 0, 1
+_ADDED = 1
 NOT_NEEDED = Reason("limit", "enough rows without it")
 NOT_CHOSEN = Reason("chosen", "not among the files that were asked for")
+NOT_NEW = Reason("snapshot", "was there before")
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,37 @@ def plan_files(
     served = served_keys(version, [*terms_of(pruner.predicate), *keys], judgements)
     seconds, manifests = time.perf_counter() - start, [count(levels, "manifests")]
     return make_plan(pruner, judgements, seconds, outer=manifests, files=files, keys=served)
+
+
+def plan_added(version: Version, sources: Sources, pruner: Pruner) -> Plan:
+    """Which of the files that a snapshot added may hold rows that match."""
+    start = time.perf_counter()
+    new = [m for m in _manifests(version, sources, _DATA) if _is_of(m, version) and m.has_added_files()]
+    levels, kept = _judge_manifests(pruner, version, sources.lists, new)
+    judgements = []
+    for batch, judgement in _judge_files(pruner, version, sources, kept):
+        added = pc.and_(
+            pc.equal(batch.column("status"), _ADDED), pc.equal(batch.column("snapshot_id"), version.snapshot_id)
+        )
+        places = np.flatnonzero(added.fill_null(False).to_numpy(zero_copy_only=False))
+        judgements.append(_dropped(judgement, np.setdiff1d(judgement.kept, places), NOT_NEW))
+    level = count(judgements)
+    skipped = {reason: number for reason, number in level.skipped.items() if reason != str(NOT_NEW)}
+    total = max(level.kept, sum(m.added_files_count or 0 for m in new))
+    files = replace(level, total=total, skipped=skipped)
+    seconds, manifests = time.perf_counter() - start, [count(levels, "manifests")]
+    return make_plan(pruner, judgements, seconds, outer=manifests, files=files)
+
+
+def removes_rows(version: Version, sources: Sources) -> bool:
+    """Whether a snapshot takes rows away: data files, or rows in them. What is not said counts as so."""
+    own = [m for m in sources.lists.of(version.snapshot, sources.io) if _is_of(m, version)]
+    return any(m.has_added_files() if int(m.content) == _DELETES else m.deleted_files_count != 0 for m in own)
+
+
+def _is_of(manifest: Any, version: Version) -> bool:
+    """Whether a snapshot wrote the manifest."""
+    return bool(manifest.added_snapshot_id == version.snapshot_id)
 
 
 def judge_files(version: Version, sources: Sources, pruner: Pruner) -> list[tuple[FileBatch, Judgement]]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.errors import LakeError, StorageError
+from penstock.errors import LakeError, MissingError
 from penstock.predicate.evaluate import as_type, evaluate, filter_mask, read_terms
 from penstock.predicate.tree import Expr, Lookup, column_of, terms_of
 from penstock.prune.plan import DeleteFile, FileTask
@@ -127,7 +127,7 @@ class Reader:
         try:
             found = scan.to_table([FileScanTask(self._data_file(path, task))])
         except FileNotFoundError:
-            raise StorageError(f"{path} does not exist", hint=_HINT) from None
+            raise MissingError(f"{path} does not exist", hint=_HINT) from None
         except Exception as error:
             raise LakeError(f"{path} cannot be read: {' '.join(str(error).split())[:300]}", hint=_HINT) from error
         return found

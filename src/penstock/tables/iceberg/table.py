@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -89,8 +90,8 @@ class IcebergTable:
             return self.at(snapshot).plan(where, columns, limit, path=path)
         if limit is not None and limit < 0:
             raise LakeError(f"limit is {limit}", hint="give 0 or more")
-        keys = list(self._outputs(columns)[1].values())
-        return self.plan_predicate(self._bound(where, path), limit, keys)
+        keys = list(self.outputs(columns)[1].values())
+        return self.plan_predicate(self.bind(where, path), limit, keys)
 
     def plan_predicate(self, predicate: Expr, limit: int | None = None, keys: Sequence[Lookup] = ()) -> Plan:
         """The same for a bound predicate; `keys` of maps are asked for besides those in it."""
@@ -111,7 +112,7 @@ class IcebergTable:
         """
         if snapshot is not None:
             return self.at(snapshot).arrow(where, columns, limit=limit)
-        names, keys = self._outputs(columns)
+        names, keys = self.outputs(columns)
         plan = self.plan(where, limit=limit)
         parts, missing = [], limit
         for part in Reader(self.version, self.sources.io, self.context.timezone).rows(plan.files, names, keys):
@@ -146,13 +147,35 @@ class IcebergTable:
 
         `shared` says whether a partition lies in files that it shares with others, `shared_files` in how many.
         """
-        pruner = Pruner(self._bound(where), self.context.timezone)
+        pruner = Pruner(self.bind(where), self.context.timezone)
         judged = judge_files(self.version, self.sources, pruner)
         return list_partitions(self.version, judged, delete_batches(self.version, self.sources))
 
     def dataframe(self, spark: Any, where: str | None = None) -> Any:
         """A lazy DataFrame over Spark's own reader; filters put on it later prune too."""
         return bridge.iceberg_dataframe(self, spark, where)
+
+    def stream(
+        self,
+        spark: Any,
+        where: str | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        starting: str | int | datetime = "earliest",
+        max_files_per_trigger: int | None = None,
+        max_bytes_per_trigger: int | str | None = None,
+        **options: Any,
+    ) -> Any:
+        """A streaming DataFrame of what comes, pruned when it is found; see `penstock.stream.options` for the rest."""
+        given = {
+            "where": where,
+            "columns": columns,
+            "starting": starting,
+            "max_files_per_trigger": max_files_per_trigger,
+            "max_bytes_per_trigger": max_bytes_per_trigger,
+            **options,
+        }
+        return bridge.stream(self, spark, given)
 
     def _extreme(self, column: str, where: str | None, largest: bool) -> Any:
         name = self._name(column)
@@ -162,15 +185,17 @@ class IcebergTable:
                 f"{name} is a {type_name(kind)}, which has no order", hint="name a column of plain values"
             )
         found = Column((name,), kind)
-        pruner = Pruner(self._bound(where), self.context.timezone)
+        pruner = Pruner(self.bind(where), self.context.timezone)
         plan = plan_files(self.version, self.sources, pruner, also=[found])
         return extreme(plan, Reader(self.version, self.sources.io, self.context.timezone), found, largest)
 
-    def _bound(self, where: str | None, path: str | None = None) -> Expr:
+    def bind(self, where: str | None, path: str | None = None) -> Expr:
+        """A predicate with the columns it names; `path` is a LIKE pattern for the file's URL."""
         return bind_filters(where, path, self.known_schema, self.context)
 
-    def _outputs(self, columns: Sequence[str] | None) -> tuple[list[str], Keys]:
-        return outputs(columns, self.schema, self._bound)
+    def outputs(self, columns: Sequence[str] | None) -> tuple[list[str], Keys]:
+        """The columns as the schema spells them, and those that are keys of maps."""
+        return outputs(columns, self.schema, self.bind)
 
     def _name(self, column: str) -> str:
         """A column as the schema spells it."""

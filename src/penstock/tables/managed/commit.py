@@ -3,6 +3,9 @@
 What was written is kept over all attempts. A change that takes files away says on which snapshot it was planned. When
 others have committed since, it is still good if the files are still there and nobody added what it would have had to
 look at; else `Overtaken` is raised, and the operation plans again.
+
+A micro-batch of a stream is committed once, whoever runs its query and however often: every attempt looks first whether
+the table has it, because the writer that was faster may have been another run of the same query.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import pyarrow.compute as pc
 
 from penstock.errors import ConflictError, LakeError
 from penstock.tables.iceberg.plan import Sources
-from penstock.tables.managed.snapshot import Change, Draft
+from penstock.tables.managed.snapshot import Change, Draft, StreamBatch
 
 _ATTEMPTS, _LONGEST_WAIT = 60, 2.0
 _DATA, _DELETES = 0, 1
@@ -25,6 +28,10 @@ _DATA, _DELETES = 0, 1
 
 class Overtaken(Exception):
     """Another writer changed what this change was planned on."""
+
+
+class AlreadyCommitted(Exception):
+    """The table has the micro-batch, or a later one of its query, by another commit."""
 
 
 def commit(table: Any, sources: Sources, change: Change) -> Any:
@@ -39,7 +46,7 @@ def commit(table: Any, sources: Sources, change: Change) -> Any:
             try:
                 if change.looks_back:
                     _check(table, draft, change)
-                published = _publish(table, draft)
+                published = _publish(table, draft, change.batch)
                 draft.clean(published=True)
                 return published
             except CommitFailedException:
@@ -84,15 +91,26 @@ def waits() -> Iterator[float]:
         yield random.uniform(0, min(_LONGEST_WAIT, 0.02 * 2.0**attempt))
 
 
-def _publish(table: Any, draft: Draft) -> Any:
+def _publish(table: Any, draft: Draft, batch: StreamBatch | None) -> Any:
     from pyiceberg.exceptions import CommitFailedException
     from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
-    from pyiceberg.table.update import AddSnapshotUpdate, AssertRefSnapshotId, AssertTableUUID, SetSnapshotRefUpdate
+    from pyiceberg.table.update import (
+        AddSnapshotUpdate,
+        AssertRefSnapshotId,
+        AssertTableUUID,
+        SetPropertiesUpdate,
+        SetSnapshotRefUpdate,
+    )
 
+    if batch is not None and batch.is_in(table.metadata):
+        if table.metadata.snapshot_by_id(draft.snapshot_id) is None:
+            raise AlreadyCommitted
+        return table  # a commit that was said to have failed took place
     head = table.metadata.current_snapshot()
     snapshot = draft.write(table.metadata)
     ref = {"snapshot_id": snapshot.snapshot_id, "ref_name": MAIN_BRANCH, "type": SnapshotRefType.BRANCH}
-    updates = (AddSnapshotUpdate(snapshot=snapshot), SetSnapshotRefUpdate(**ref))
+    kept = () if batch is None else (SetPropertiesUpdate(updates=batch.properties),)
+    updates = (AddSnapshotUpdate(snapshot=snapshot), SetSnapshotRefUpdate(**ref), *kept)
     requirements = (
         AssertTableUUID(uuid=table.metadata.table_uuid),
         AssertRefSnapshotId(ref=MAIN_BRANCH, snapshot_id=None if head is None else head.snapshot_id),  # type: ignore[call-arg]

@@ -6,7 +6,7 @@ compaction puts all files of a spec into the order of their partitions, so that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -14,13 +14,46 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.errors import LakeError
 from penstock.tables.iceberg.plan import Sources
 from penstock.tables.managed.files import WrittenFile, delete_quietly
 from penstock.tables.managed.manifests import Manifests, data_file
 
 _MERGE_ENABLED, _MERGE_COUNT = "commit.manifest-merge.enabled", "commit.manifest.min-count-to-merge"
 _MANIFEST_SIZE = "commit.manifest.target-size-bytes"
+_STREAM = "penstock.stream."
+_QUERY, _BATCH = f"{_STREAM}query-id", f"{_STREAM}batch-id"
 _DATA, _DELETES = 0, 1
+
+
+@dataclass(frozen=True)
+class StreamBatch:
+    """A micro-batch of a streaming query.
+
+    Its number goes into the summary of its snapshot and, by the same commit, into a property of the table, which is
+    still there when the snapshot has expired.
+    """
+
+    query: str
+    number: int
+
+    @property
+    def summary(self) -> dict[str, str]:
+        """What the summary of its snapshot says."""
+        return {_QUERY: self.query, _BATCH: str(self.number)}
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The table's property with the last batch of the query."""
+        return {f"{_STREAM}{self.query}": str(self.number)}
+
+    def is_in(self, metadata: Any) -> bool:
+        """Whether a table has this batch of the query, or a later one; without the property, by its history."""
+        (name,) = self.properties
+        if name in metadata.properties:
+            return _number(name, metadata.properties[name]) >= self.number
+        told = (snapshot.summary.additional_properties for snapshot in _ancestors(metadata) if snapshot.summary)
+        return any(_number(_BATCH, own[_BATCH]) >= self.number for own in told if own.get(_QUERY) == self.query)
 
 
 @dataclass(frozen=True)
@@ -34,6 +67,7 @@ class Change:
     touches: Callable[[Any], bool] | None = None  # whether what others added since is something to remove too
     sort_manifests: bool = False
     properties: Mapping[str, str] = field(default_factory=dict)
+    batch: StreamBatch | None = None  # what is committed at most once
 
     @property
     def looks_back(self) -> bool:
@@ -194,6 +228,23 @@ def data_folder(table: Any) -> str:
 def _folder(table: Any, kind: str) -> str:
     metadata = table.metadata
     return str(metadata.properties.get(f"write.{kind}.path", f"{metadata.location.rstrip('/')}/{kind}")).rstrip("/")
+
+
+def _ancestors(metadata: Any) -> Iterator[Any]:
+    """The current snapshot, the one before it, and so on, as far back as they are kept."""
+    known = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
+    found = metadata.current_snapshot()
+    while found is not None:
+        yield found
+        found = known.get(found.parent_snapshot_id)
+
+
+def _number(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        hint = "set it to the last batch of the query that the table has, or remove it"
+        raise LakeError(f"{name} is {text!r}, which is no number of a batch", hint=hint) from None
 
 
 def _by_spec(manifests: Sequence[Any]) -> list[list[Any]]:

@@ -21,14 +21,22 @@ from penstock.tables import bridge
 from penstock.tables.iceberg.read import Reader
 from penstock.tables.iceberg.table import IcebergTable
 from penstock.tables.managed.choose import choose_for
-from penstock.tables.managed.commit import Overtaken, UnknownOutcomeError, commit, fresh, update, waits
+from penstock.tables.managed.commit import (
+    AlreadyCommitted,
+    Overtaken,
+    UnknownOutcomeError,
+    commit,
+    fresh,
+    update,
+    waits,
+)
 from penstock.tables.managed.conform import check_schema
 from penstock.tables.managed.files import WriteJob, WrittenFile, discard, fine_tuples, write_rows
 from penstock.tables.managed.layout import Layout, layout_of
 from penstock.tables.managed.live import LiveFile, live_files, logical_sizes
 from penstock.tables.managed.removal import ByPartition, ByPredicate, Found, Removal, Rewrite
 from penstock.tables.managed.sidecars import with_sidecars
-from penstock.tables.managed.snapshot import Change, data_folder
+from penstock.tables.managed.snapshot import Change, StreamBatch, data_folder
 
 # Rewriting less than this starts no Spark job.
 LOCALLY = 64 << 20
@@ -50,6 +58,17 @@ def add_files(table: IcebergTable, job: WriteJob, files: Sequence[WrittenFile], 
         return fresh(table.table)
     with _removed_on_failure(job, files):
         return commit(fresh(table.table), table.sources, Change("append", files, properties=properties))
+
+
+def add_batch(table: IcebergTable, job: WriteJob, files: Sequence[WrittenFile], batch: StreamBatch) -> bool:
+    """Commit the files of a micro-batch; False when the table has it already, and then they are removed."""
+    change = Change("append", files, properties=batch.summary, batch=batch)
+    try:
+        with _removed_on_failure(job, files):
+            commit(fresh(table.table), table.sources, change)
+    except AlreadyCommitted:
+        return False
+    return True
 
 
 def overwrite(

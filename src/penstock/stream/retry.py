@@ -1,0 +1,55 @@
+"""Asking again: a storage or a catalog that does not answer for a while does not end a stream.
+
+What is missing is asked for again a few times at once, because a directory may vanish between two List calls. What may
+come back (a connection, a server that is busy) is asked for with longer and longer waits, and said each time. What
+asking again cannot mend (no permission, a table that is damaged) is an error at once.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from typing import TypeVar
+
+from penstock.errors import LakeError, MissingError, PenstockError, PenstockWarning, StorageError
+
+T = TypeVar("T")
+_LONGEST_WAIT, _MISSING_AGAIN = 30.0, 5
+_FINAL = ("access_denied", "access denied", "accessdenied", "permission denied", "invalidaccesskeyid", "403",
+          "signaturedoesnotmatch", "nosuchbucket", "no_such_bucket", "not a directory")  # fmt: skip
+_BUSY = ("OperationalError", "ServerError", "ServiceUnavailableError", "RESTError")
+
+
+def retried(work: Callable[[], T], what: str, seconds: float, wait: Callable[[float], None] = time.sleep) -> T:
+    """Do something, again and again for so many seconds while it fails for a reason that may pass."""
+    deadline = time.monotonic() + seconds
+    pause, missing = 0.5, 0
+    while True:
+        try:
+            return work()
+        except Exception as error:
+            missing += isinstance(error, MissingError)
+            again = missing <= _MISSING_AGAIN if isinstance(error, MissingError) else may_pass(error)
+            if not again or time.monotonic() + pause > deadline:
+                raise
+            if not isinstance(error, MissingError):
+                said = " ".join(str(error).split())[:300]
+                warnings.warn(f"{what}: {said}; asked again in {pause:g} s", PenstockWarning, stacklevel=2)
+        wait(pause if missing == 0 else 0.1)
+        pause = min(_LONGEST_WAIT, 2 * pause)
+
+
+def may_pass(error: BaseException) -> bool:
+    """Whether asking again may help."""
+    if isinstance(error, MissingError):
+        return False
+    if isinstance(error, LakeError) and error.__cause__ is not None:
+        return may_pass(error.__cause__)
+    if isinstance(error, PenstockError) and not isinstance(error, StorageError):
+        return False
+    if isinstance(error, FileNotFoundError | PermissionError | NotADirectoryError):
+        return False
+    if isinstance(error, OSError):
+        return not any(word in str(error).lower() for word in _FINAL)
+    return any(type(error).__name__ == name for name in _BUSY)
