@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json as jsonlib
 import os
+import sys
 import tempfile
 import time
 import warnings
@@ -65,9 +66,8 @@ def stream(place: Mapping[str, str], options: Mapping[str, Any], printing: Print
     if feed.unchecked is not None:
         raise LakeError(f"the filter cannot be checked without Spark: {feed.unchecked}", hint="leave that part out")
     told = Told()
-    with _live_line() as show:
-        with suppress(KeyboardInterrupt):
-            _follow(feed, printing, told, show)
+    with _live_line() as show, suppress(KeyboardInterrupt):
+        _follow(feed, printing, told, show)
     click.echo(jsonlib.dumps(_summary(told)) if printing.json else str(told), err=True)
 
 
@@ -158,10 +158,10 @@ def _save(path: str | None, position: Mapping[str, Any]) -> None:
 @contextmanager
 def _live_line() -> Iterator[Callable[[str], None]]:
     """What shows a text on the last line of a terminal, and shows nothing elsewhere."""
-    if not click.get_text_stream("stderr").isatty():
+    if not sys.stderr.isatty():
         yield lambda text: None
         return
     from rich.console import Console
 
     with Console(stderr=True).status("looking …") as status:
-        yield lambda text: status.update(text)
+        yield status.update

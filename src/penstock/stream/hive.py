@@ -5,12 +5,14 @@ are read in the order that was asked for, in as many triggers as the limits want
 next one. So no partition is passed over because another one that sorts above it was read first.
 
     {"seen": {…}, "epoch": {"target": {…}, "order": "partition-name", "after": [1789…, "dt=2026-05-17/a.parquet"]}}
+
+A file that is written again while its epoch is read has lost its place in it: whether it was read cannot be told.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -25,13 +27,15 @@ from penstock.predicate.tree import TRUE, And
 from penstock.prune.plan import Plan
 from penstock.stream.feed import Budget, Limit, Look, Step, Work
 from penstock.stream.options import StreamOptions
-from penstock.stream.order import Placed, order_of
-from penstock.stream.position import Batch, Identity, Position, digest
+from penstock.stream.order import order_of
+from penstock.stream.position import Batch, Identity, Position, began, digest, is_first
 from penstock.stream.retry import retried
 from penstock.stream.seen import FoundFile, Key, Seen, as_key, read_seen
 from penstock.stream.starting import Beginning, read_beginning
 from penstock.tables.hive.table import HiveTable
 from penstock.tables.outputs import Keys, empty
+
+_OLD_FILTER = "run the stream to the end of what is there with the old filter first"
 
 
 @dataclass(frozen=True)
@@ -95,14 +99,17 @@ class HiveFeed:
 
     def start(self) -> Position:
         """Where a new stream begins."""
-        begin = self.beginning
-        seen = Seen()
+        begin, seen = self.beginning, self._nothing
         if begin.latest:
             seen = seen.plus(self._list(seen, begin).files, self.options.remember_files)
-        elif begin.written_from is not None:
-            before = (begin.written_from - 1, "\U0010ffff")
-            seen = Seen(before, before)
-        return self.identity.position({"seen": seen.json, **begin.floor_json})
+        return self.identity.first({"seen": seen.json, **begin.floor_json})
+
+    @property
+    def _nothing(self) -> Seen:
+        """What counts as read before anything was."""
+        since = self.beginning.written_from
+        before = None if since is None else (since - 1, "\U0010ffff")
+        return Seen() if before is None else Seen(before, before)
 
     def stop_at_present(self) -> None:
         """Begin one more epoch at most."""
@@ -113,10 +120,10 @@ class HiveFeed:
         if start is None:
             return self._everything()
         changed = self.identity.filter_changed(start, self.options.allow_filter_change)
-        seen, epoch = self._read(start)
+        seen, epoch = self._read(start["at"])
         if changed:
             seen = self._moved_on(start, seen, epoch)
-        begin = self.beginning.with_floor(start)
+        begin = self.beginning.with_floor(start["at"])
         listing = self._list(seen, begin)
         if epoch is not None:
             files = self._pending(listing.files, seen, epoch)
@@ -125,7 +132,8 @@ class HiveFeed:
             seen = epoch.target
         files = [] if self._polls == 0 else self._new(listing.files, seen)
         if not files:
-            end = start if epoch is None and not changed else self._position(start, seen, None, None)
+            moved = epoch is not None or changed or is_first(start)
+            end = self._position(start, seen, None, Batch(digest=_digest([]))) if moved else start
             return Step(end, [], listing.look)
         if self._polls is not None:
             self._polls -= 1
@@ -135,21 +143,25 @@ class HiveFeed:
         """The files between two positions; an error when they are not all there as they were."""
         if self._last is not None and self._last[:2] == (start, end):
             return self._last[2]
-        self.identity.filter_changed(end, self.options.allow_filter_change)
-        (seen, epoch), (_, later) = self._read(start), self._read(end)
-        until = self._read(end)[0]
-        listing = self._list(seen, self.beginning.with_floor(start))
-        orders = {e.order: self._order(e.order) for e in (epoch, later) if e is not None}
-        before = [f for f in listing.files if not self._is_read(f, seen, epoch, orders)]
-        files = [f for f in before if self._is_read(f, until, later, orders)]
+        if self.identity.filter_changed(end, self.options.allow_filter_change):
+            said = f"the filter changed before a batch that was found with {end['where']} was done"
+            raise LakeError(said, hint=_OLD_FILTER)
+        changed = self.identity.filter_changed(start, self.options.allow_filter_change)
+        begun = began(start, end)
+        (seen, epoch), (until, later) = self._read(begun), self._read(end["at"])
+        if changed:
+            seen = self._moved_on(start, seen, epoch)
+        listing = self._list(seen, self.beginning.with_floor(begun))
+        before = [f for f in self._unchanged(listing.files, seen, epoch) if not self._is_read(f, seen, epoch)]
+        files = [f for f in before if self._is_read(f, until, later)]
         self._check_same(files, end)
         return self._work(self._sorted(files), listing.plan)
 
     def _everything(self) -> Step:
         """The position after all files, for a Spark that does not tell where the stream stands."""
-        listing = self._list(Seen(), self.beginning)
-        seen = Seen().plus(listing.files, self.options.remember_files)
-        return Step(self.identity.position({"seen": seen.json, **self.beginning.floor_json}), [], listing.look)
+        listing = self._list(self._nothing, self.beginning)
+        seen = self._nothing.plus(listing.files, self.options.remember_files)
+        return Step(self.identity.first({"seen": seen.json, **self.beginning.floor_json}), [], listing.look)
 
     def _list(self, seen: Seen, begin: Beginning) -> Listing:
         return retried(lambda: self._listed(seen, begin), self.table.storage.url, self.options.retry_seconds)
@@ -186,11 +198,20 @@ class HiveFeed:
         """The files that were not read; those that were, and are others now, are said."""
         for file in files:
             if seen.is_rewritten(file):
-                self._rewritten(file)
+                self._rewritten(file, "after the stream had read it")
         return [file for file in files if not seen.has(file)]
 
-    def _rewritten(self, file: FoundFile) -> None:
-        said = f"{self.table.storage.url}/{file.path} was written again after the stream had read it"
+    def _unchanged(self, files: Sequence[FoundFile], seen: Seen, epoch: Epoch | None) -> list[FoundFile]:
+        """Without the files of an epoch that were written again since it began, which is said."""
+        if epoch is None:
+            return list(files)
+        other = {file for file in files if epoch.target.is_rewritten(file) and not seen.has(file)}
+        for file in sorted(other):
+            self._rewritten(file, "while the stream was about to read it, or just had")
+        return [file for file in files if file not in other]
+
+    def _rewritten(self, file: FoundFile, when: str) -> None:
+        said = f"{self.table.storage.url}/{file.path} was written again {when}"
         if self.options.on_change == "error":
             hint = "a stream reads a file once: write new rows to new files, or set on_change to skip to go on without"
             raise LayoutError(said, hint=hint)
@@ -200,12 +221,10 @@ class HiveFeed:
 
     def _pending(self, files: Sequence[FoundFile], seen: Seen, epoch: Epoch) -> list[FoundFile]:
         """The files of an epoch that are still to be read."""
-        if epoch.order != self.options.order:
-            said = f"the checkpoint stands among files in the order {epoch.order}, and now it is {self.options.order}"
-            raise LakeError(said, hint="run the stream to the end of what is there with the old order first")
-        own = [file for file in files if epoch.target.has(file) and not seen.has(file)]
+        own = [file for file in self._unchanged(files, seen, epoch) if epoch.target.has(file) and not seen.has(file)]
         (after,) = self.order([epoch.after])
-        return [file for file, place in zip(own, self.order([f.key for f in own]), strict=True) if place > after]
+        places = self.order([file.written_key for file in own])
+        return [file for file, place in zip(own, places, strict=True) if place > after]
 
     def _taken(
         self, start: Position, seen: Seen, target: Seen, files: list[FoundFile], listing: Listing, limit: Limit
@@ -215,7 +234,7 @@ class HiveFeed:
         chosen = ordered[: Budget(limit).take([file.size for file in ordered])]
         left = ordered[len(chosen) :]
         batch = Batch(len(chosen), sum(file.size for file in chosen), _digest(chosen))
-        epoch = Epoch(target, self.options.order, chosen[-1].key) if left else None
+        epoch = Epoch(target, self._order_name, chosen[-1].written_key) if left else None
         end = self._position(start, seen if left else target, epoch, batch)
         work = self._work(chosen, listing.plan)
         self._last = (start, end, work)
@@ -223,7 +242,7 @@ class HiveFeed:
         return Step(end, work, replace(listing.look, pending_files=len(left), lag_seconds=max(0.0, lag)))
 
     def _sorted(self, files: Sequence[FoundFile]) -> list[FoundFile]:
-        places = self.order([file.key for file in files])
+        places = self.order([file.written_key for file in files])
         return [files[i] for i in sorted(range(len(files)), key=places.__getitem__)]
 
     def _work(self, files: Sequence[FoundFile], plan: Plan) -> list[Work]:
@@ -232,13 +251,14 @@ class HiveFeed:
             tasks = [replace(t, residual=TRUE) if unevaluable(t.residual) is not None else t for t in tasks]
         return [Work((task,), task.size or 0) for task in tasks]
 
-    def _order(self, name: str) -> Placed:
-        return order_of(name, self.table.columns, self.options.partition_time, self.table.context.timezone)
+    @property
+    def _order_name(self) -> str:
+        return " ".join(text for text in (self.options.order, self.options.partition_time) if text is not None)
 
-    def _is_read(self, file: FoundFile, seen: Seen, epoch: Epoch | None, orders: dict[str, Placed]) -> bool:
+    def _is_read(self, file: FoundFile, seen: Seen, epoch: Epoch | None) -> bool:
         if seen.has(file) or epoch is None or not epoch.target.has(file):
             return seen.has(file)
-        place, after = orders[epoch.order]([file.key, epoch.after])
+        place, after = self.order([file.written_key, epoch.after])
         return bool(place <= after)
 
     def _check_same(self, files: Sequence[FoundFile], end: Position) -> None:
@@ -261,16 +281,20 @@ class HiveFeed:
         """Where a changed filter begins: after everything that was read with the old one."""
         if epoch is not None:
             said = f"the filter changed while files that were found with {start['where']} are still to be read"
-            raise LakeError(said, hint="run the stream to the end of what is there with the old filter first")
+            raise LakeError(said, hint=_OLD_FILTER)
         return seen.forgotten()
 
-    def _read(self, position: Position) -> tuple[Seen, Epoch | None]:
-        told = position.get("epoch")
+    def _read(self, at: Mapping[str, Any]) -> tuple[Seen, Epoch | None]:
+        """Where a position stands."""
+        told = at.get("epoch")
         epoch = None if told is None else Epoch(read_seen(told["target"]), told["order"], as_key(told["after"]))
-        return read_seen(position["seen"]), epoch
+        if epoch is not None and epoch.order != self._order_name:
+            said = f"the checkpoint stands among files in the order {epoch.order}, and now it is {self._order_name}"
+            raise LakeError(said, hint="run the stream to the end of what is there with the old order first")
+        return read_seen(at["seen"]), epoch
 
-    def _position(self, start: Position, seen: Seen, epoch: Epoch | None, batch: Batch | None) -> Position:
-        place: dict[str, Any] = {"seen": seen.json, **self.beginning.with_floor(start).floor_json}
+    def _position(self, start: Position, seen: Seen, epoch: Epoch | None, batch: Batch) -> Position:
+        place: dict[str, Any] = {"seen": seen.json, **self.beginning.with_floor(start["at"]).floor_json}
         if epoch is not None:
             place["epoch"] = {"target": epoch.target.json, "order": epoch.order, "after": list(epoch.after)}
         return self.identity.position(place, start, batch)

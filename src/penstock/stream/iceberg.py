@@ -9,7 +9,10 @@
 `earliest` is the table as it is when the stream begins, and then what comes. A position names the last snapshot that
 was read whole, and the path within the next one up to which its files were read, in the order of their paths:
 
-    {"after": 412…, "part": {"snapshot": 977…, "full": false, "done": "s3://…/00017.parquet"}}
+    {"after": 412…, "number": 8, "part": {"snapshot": 977…, "full": false, "done": "s3://…/00017.parquet"}}
+
+Some writers cut the history where they expire snapshots: the oldest that is left has no parent. The number, that of the
+last snapshot that was read, tells whether the oldest one that is left is the next, or others are lost.
 
 Snapshots in which nothing matches do not move the position at once, which would cost an empty batch each; it follows
 when it is some way behind.
@@ -17,7 +20,8 @@ when it is some way behind.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -25,7 +29,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.errors import LakeError, SchemaError
+from penstock.errors import LakeError, PenstockWarning, SchemaError
 from penstock.predicate.evaluate import unevaluable
 from penstock.predicate.simplify import simplify
 from penstock.predicate.tree import TRUE
@@ -36,7 +40,7 @@ from penstock.stream.changes import CHANGE_COLUMNS, IcebergRows, changed_files
 from penstock.stream.feed import Budget, Limit, Look, Step, Work
 from penstock.stream.options import StreamOptions
 from penstock.stream.place import place_of
-from penstock.stream.position import Batch, Identity, Position, digest
+from penstock.stream.position import Batch, Identity, Position, began, digest, is_first
 from penstock.stream.retry import retried
 from penstock.tables.iceberg.plan import plan_added, plan_files, removes_rows
 from penstock.tables.iceberg.read import Reader
@@ -45,6 +49,7 @@ from penstock.tables.iceberg.version import Version, resolve
 from penstock.tables.outputs import empty
 
 _FAR_BEHIND = 20  # snapshots
+_KEEP = "start with a new checkpoint, and keep snapshots longer than a stream may stand still"
 
 
 @dataclass(frozen=True)
@@ -58,15 +63,16 @@ class Part:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a stream stands: after a snapshot, perhaps within the next one."""
+    """Where a stream stands: after a snapshot, which has a sequence number, perhaps within the next one."""
 
     after: int | None
     part: Part | None = None
+    number: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """As a position holds it."""
         part = {} if self.part is None else {"part": dict(vars(self.part))}
-        return {"after": self.after, **part}
+        return {"after": self.after, "number": self.number, **part}
 
 
 class IcebergFeed:
@@ -111,7 +117,7 @@ class IcebergFeed:
 
     def start(self) -> Position:
         """Where a new stream begins."""
-        return self.identity.position(self._begin.to_json())
+        return self.identity.first(self._begin.to_json())
 
     def stop_at_present(self) -> None:
         """Do not go beyond the snapshot that is the newest now."""
@@ -124,17 +130,17 @@ class IcebergFeed:
         metadata = table.table.metadata
         head = table.version.snapshot_id
         if start is None:
-            return Step(self.identity.position(Standing(head).to_json()), [], Look())
-        self.identity.filter_changed(start, self.options.allow_filter_change)
-        standing, passed = _read(start), 0
+            return Step(self.identity.first(_after(table.version.snapshot, metadata).to_json()), [], Look())
+        self._check_filter(start)
+        standing, passed = _read(start["at"]), 0
         if self._passed is not None and self._passed[0] == start:
             _, standing, passed = self._passed
         walk = _Walk(self, table, self._until if self._present else head, limit)
         standing = walk.go(standing)
-        ahead = len(_lineage(metadata, standing.after, head, table.name)) - bool(standing.part)
-        look = replace(walk.look, pending_snapshots=ahead, lag_seconds=_lag(metadata, standing, head))
+        ahead = _lineage(metadata, _whole(metadata, standing, table.name), head, table.name)
+        look = replace(walk.look, pending_snapshots=len(ahead), lag_seconds=_lag(metadata, standing, head))
         passed += walk.passed
-        if not walk.work and passed < _FAR_BEHIND and "part" not in start:
+        if not walk.work and passed < _FAR_BEHIND and "part" not in start["at"] and not is_first(start):
             self._passed = (start, standing, passed)
             return Step(start, [], look)
         end = self.identity.position(standing.to_json(), start, _batch(walk.work))
@@ -146,10 +152,18 @@ class IcebergFeed:
         if self._last is not None and self._last[:2] == (start, end):
             return self._last[2]
         self.identity.filter_changed(end, self.options.allow_filter_change)
-        goal = _read(end)
+        self._check_filter(start)
+        goal = _read(end["at"])
         walk = _Walk(self, self._open(), goal.after, Limit(), goal.part)
-        walk.go(_read(start))
+        walk.go(_read(began(start, end)))
         return walk.work
+
+    def _check_filter(self, start: Position) -> None:
+        """Files of one snapshot are not read with two filters."""
+        changed = self.identity.filter_changed(start, self.options.allow_filter_change)
+        if changed and start["at"].get("part", {}).get("done"):
+            said = f"the filter changed while files that were found with {start['where']} are still to be read"
+            raise LakeError(said, hint="run the stream to the end of what is there with the old filter first")
 
     def open_reader(self, version: Version, io: Any, zone: str) -> None:
         """Read files by the newest schema; of the metadata only what reading needs is sent to tasks."""
@@ -196,7 +210,7 @@ class _Walk:
             standing = self._files(standing, snapshot, standing.part, until)
             if standing.part is not None or until is not None:
                 return standing
-        for snapshot in _lineage(metadata, standing.after, self._until, name):
+        for snapshot in _lineage(metadata, standing, self._until, name):
             if self._budget.is_spent:
                 return standing
             after = self._snapshot(standing, snapshot)
@@ -217,7 +231,7 @@ class _Walk:
         self.passed += 1
         self.look = replace(self.look, snapshots=self.look.snapshots + 1)
         version, sources = self._version(snapshot), self._table.sources
-        after = Standing(snapshot.snapshot_id)
+        after = _after(snapshot, self._table.table.metadata)
         operation = None if snapshot.summary is None else str(snapshot.summary.operation.value)
         if operation == "replace":
             return after
@@ -239,15 +253,16 @@ class _Walk:
                     raise _expired(self._table.name, snapshot.parent_snapshot_id)
                 gone, come = changed
                 size = sum(task.size or 0 for task in (*gone, *come))
-                self._budget.take([size])
+                if not self._budget.take([size]):
+                    return None
                 self.work.append(Work(self._checked(come), size, snapshot.snapshot_id, self._checked(gone)))
         return after
 
     def _changed(self, snapshot: Any, version: Version) -> tuple[list[FileTask], list[FileTask]] | None:
         """The files that a snapshot takes and brings, as far as they may match; None when what was before expired."""
-        parent = snapshot.parent_snapshot_id
-        before = None if parent is None else self._table.table.metadata.snapshot_by_id(parent)
-        if before is None:
+        metadata, parent = self._table.table.metadata, snapshot.parent_snapshot_id
+        before = None if parent is None else metadata.snapshot_by_id(parent)
+        if before is None and (parent is not None or not _is_next(metadata, Standing(None), snapshot)):
             return None
         old, new = (plan_files(v, self._table.sources, self._pruner).files for v in (self._version(before), version))
         return changed_files(old, new)
@@ -269,10 +284,10 @@ class _Walk:
         for i, size in zip(chosen, sizes, strict=False):
             self.work.append(Work(self._checked([plan.files[int(i)]]), size, snapshot.snapshot_id))
         if len(chosen) == len(order):
-            return Standing(snapshot.snapshot_id)
+            return _after(snapshot, self._table.table.metadata)
         self.look = replace(self.look, pending_files=len(order) - len(chosen))
         done = paths[chosen[-1]] if len(chosen) else part.done
-        return Standing(standing.after, replace(part, done=done))
+        return replace(standing, part=replace(part, done=done))
 
     def _checked(self, tasks: Sequence[FileTask]) -> tuple[FileTask, ...]:
         """Files whose residual can be checked on their rows, or else is left to who reads them."""
@@ -328,12 +343,12 @@ def _beginning(table: IcebergTable, text: str) -> Standing:
     metadata, head = table.table.metadata, table.version.snapshot
     match text.strip().lower():
         case "earliest":
-            return Standing(None, None if head is None else Part(int(head.snapshot_id), full=True))
+            return _after(None, metadata) if head is None else Standing(None, Part(int(head.snapshot_id), full=True))
         case "latest":
-            return Standing(None if head is None else int(head.snapshot_id))
+            return _after(head, metadata)
     if text.strip().isdigit() or text in metadata.refs:
         snapshot = resolve(metadata, int(text) if text.strip().isdigit() else text, table.name).snapshot
-        return Standing(snapshot.parent_snapshot_id)
+        return _before(snapshot)
     return _since(table, text)
 
 
@@ -351,25 +366,50 @@ def _since(table: IcebergTable, text: str) -> Standing:
         raise LakeError(f"starting is {text!r}", hint=hint) from None
     moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=ZoneInfo(table.context.timezone))
     millis = moment.timestamp() * 1000
-    snapshot = table.version.snapshot
+    snapshot, metadata = table.version.snapshot, table.table.metadata
     while snapshot is not None and snapshot.timestamp_ms >= millis:
         parent = snapshot.parent_snapshot_id
-        if parent is None:
-            return Standing(None)
-        known = table.table.metadata.snapshot_by_id(parent)
+        known = None if parent is None else metadata.snapshot_by_id(parent)
         if known is None:
-            return Standing(parent)
+            if parent is not None or not _is_next(metadata, Standing(None), snapshot):
+                said = f"snapshots of {table.name} before {snapshot.snapshot_id} have expired; the stream begins there"
+                warnings.warn(said, PenstockWarning, stacklevel=2)
+            return _before(snapshot)
         snapshot = known
-    return Standing(None if snapshot is None else int(snapshot.snapshot_id))
+    return _after(snapshot, metadata)
 
 
-def _lineage(metadata: Any, after: int | None, until: int | None, name: str) -> list[Any]:
+def _after(snapshot: Any, metadata: Any) -> Standing:
+    """After a snapshot; without one, before the first that comes."""
+    if snapshot is None:
+        return Standing(None, number=int(getattr(metadata, "last_sequence_number", 0)))
+    return Standing(int(snapshot.snapshot_id), number=int(snapshot.sequence_number or 0))
+
+
+def _before(snapshot: Any) -> Standing:
+    """Before a snapshot, whatever has become of its parent."""
+    return Standing(snapshot.parent_snapshot_id, number=int(snapshot.sequence_number or 0) - 1)
+
+
+def _whole(metadata: Any, standing: Standing, name: str) -> Standing:
+    """Where a stream will stand when the snapshot that it is in is read."""
+    if standing.part is None:
+        return standing
+    snapshot = metadata.snapshot_by_id(standing.part.snapshot)
+    if snapshot is None:
+        raise _expired(name, standing.part.snapshot)
+    return _after(snapshot, metadata)
+
+
+def _lineage(metadata: Any, standing: Standing, until: int | None, name: str) -> list[Any]:
     """The snapshots after one up to another, the oldest first."""
     found: list[Any] = []
-    place = until
+    after, place = standing.after, until
     known = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
-    while place != after:
+    while place != after or place is None:
         if place is None:
+            if (found and _is_next(metadata, standing, found[-1])) or (not found and after is None):
+                break
             raise _lost(name, after, after in known)
         snapshot = known.get(place)
         if snapshot is None:
@@ -379,14 +419,24 @@ def _lineage(metadata: Any, after: int | None, until: int | None, name: str) -> 
     return found[::-1]
 
 
+def _is_next(metadata: Any, standing: Standing, oldest: Any) -> bool:
+    """Whether no snapshot is lost between where a stream stands and the oldest one that is left."""
+    number = int(oldest.sequence_number or 0)
+    if not number:  # format version 1 does not count
+        return standing.after is None
+    known = {snapshot.sequence_number for snapshot in metadata.snapshots}
+    return number > standing.number and all(i in known for i in range(standing.number + 1, number))
+
+
 def _expired(name: str, snapshot: int) -> LakeError:
     said = f"snapshot {snapshot} of {name} has expired before the stream had read it"
-    return LakeError(said, hint="start with a new checkpoint, and keep snapshots longer than a stream may stand still")
+    return LakeError(said, hint=_KEEP)
 
 
 def _lost(name: str, snapshot: int | None, is_there: bool) -> LakeError:
-    if not is_there and snapshot is not None:
-        return _expired(name, snapshot)
+    if snapshot is None or not is_there:
+        since = "the beginning" if snapshot is None else f"snapshot {snapshot}"
+        return LakeError(f"snapshots of {name} after {since} have expired before the stream had read them", hint=_KEEP)
     said = f"the stream stands at snapshot {snapshot} of {name}, which the table no longer comes from"
     return LakeError(said, hint="it was rolled back or replaced: start with a new checkpoint")
 
@@ -405,6 +455,7 @@ def _batch(work: Sequence[Work]) -> Batch:
     return Batch(len(tasks), sum(each.size for each in work), digest(task.path for task in tasks))
 
 
-def _read(position: Position) -> Standing:
-    part = position.get("part")
-    return Standing(position["after"], None if part is None else Part(**part))
+def _read(at: Mapping[str, Any]) -> Standing:
+    """Where a position stands."""
+    part = at.get("part")
+    return Standing(at["after"], None if part is None else Part(**part), at["number"])

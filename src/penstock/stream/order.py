@@ -1,7 +1,7 @@
-"""In which order files of a directory tree are read: by when they appeared, by partition, or by the partition's time.
+"""In which order files of a directory tree are read: by when they were written, by partition, or by its time.
 
-Partitions are ordered by the types of their columns, so `hr=9` comes before `hr=10`; NULL comes first. Within one
-partition files are ordered by when they appeared.
+Partitions are ordered by the types of their columns, so `hr=9` comes before `hr=10`; NULL comes first, NaN last. Within
+one partition files are ordered by when they were written.
 
 The time of a partition is made of its values: by a pattern such as `{year}-{month}-{day} {hour}:00:00`, or, without
 one, of its first date or timestamp column, and of a column of whole numbers called hour, hr or h.
@@ -32,13 +32,13 @@ Placed = Callable[[Sequence[Key]], list[Place]]  # what files are sorted by
 def order_of(name: str, columns: Sequence[pa.Field], pattern: str | None, zone: str) -> Placed:
     """What files are sorted by in an order."""
     if name == "create-time":
-        return lambda keys: [(appeared, path) for appeared, path in keys]
+        return lambda keys: [(written, path) for written, path in keys]
     partition = _by_name if name == "partition-name" else partition_times(columns, pattern, zone)
 
     def placed(keys: Sequence[Key]) -> list[Place]:
         texts = partition_texts([path for _, path in keys], len(columns))
         places = partition(texts, columns, zone)
-        return [(place, appeared, path) for place, (appeared, path) in zip(places, keys, strict=True)]
+        return [(place, written, path) for place, (written, path) in zip(places, keys, strict=True)]
 
     return placed
 
@@ -55,7 +55,14 @@ def _by_name(texts: list[list[str | None]], columns: Sequence[pa.Field], zone: s
         from_arrow(_plain(typed(pa.array(t, pa.string()), c.type, zone)[0]))
         for t, c in zip(texts, columns, strict=True)
     ]
-    return [tuple((value is not None, value) for value in row) for row in zip(*values, strict=True)]
+    return [tuple(_comparable(value) for value in row) for row in zip(*values, strict=True)]
+
+
+def _comparable(value: Any) -> Place:
+    """A value that can be compared with every other of its column: NULL is the first, NaN the last."""
+    if value is None:
+        return (0, 0)
+    return (2, 0) if value != value else (1, value)
 
 
 def _plain(values: pa.Array) -> pa.Array:

@@ -1,10 +1,14 @@
 """Where a stream stands: small JSON with a version, which says of which table and filter it is.
 
-    {"penstock": 1, "table": "…", "name": "web.events", "filter": "9f3c…", "where": "app = 'A'", …,
+    {"penstock": 1, "table": "…", "name": "web.events", "filter": "9f3c…", "where": "app = 'A'", "at": {…},
      "batch": {"files": 3, "bytes": 8112, "digest": "…"}, "total": {"files": 90, "bytes": 310222}}
 
-Where it stands is said by what each kind of table adds to that. `batch` is about the files between the position before
-and this one, so that a batch that is read again after a crash is known to be the same. `total` counts from the start.
+`at` is said by each kind of table in its own way. `batch` is about the files between the position before and this one,
+so that a batch that is read again after a crash is known to be the same. `total` counts from the start.
+
+Spark keeps where a batch ends, not where the first one began: when that one is run again, it asks for the beginning
+anew, and `latest` would be another one by then. So the position after the first batch has `begin` too, and the first
+step always makes one, even if there was nothing to read.
 """
 
 from __future__ import annotations
@@ -36,16 +40,19 @@ class Identity:
         """That of a table with a predicate in normal form."""
         return Identity(table, name, digest([to_sql(predicate)]), summarize(predicate))
 
-    def position(
-        self, place: Mapping[str, Any], before: Position | None = None, batch: Batch | None = None
-    ) -> Position:
-        """A position at a place, after a batch that began at another position."""
-        head = {"penstock": VERSION, "table": self.table, "name": self.name, "filter": self.filter, "where": self.where}
-        total = dict((before or {}).get("total", {"files": 0, "bytes": 0}))
-        if batch is None:
-            return {**head, **place, "total": total}
-        total = {"files": total["files"] + batch.files, "bytes": total["bytes"] + batch.bytes}
-        return {**head, **place, "batch": batch.to_json(), "total": total}
+    def first(self, at: Mapping[str, Any]) -> Position:
+        """The position at which a stream begins."""
+        return {**self._head, "at": dict(at), "total": {"files": 0, "bytes": 0}}
+
+    def position(self, at: Mapping[str, Any], before: Position, batch: Batch) -> Position:
+        """The position after a batch that began at another one."""
+        total = {"files": before["total"]["files"] + batch.files, "bytes": before["total"]["bytes"] + batch.bytes}
+        begin = {"begin": before["at"]} if is_first(before) else {}
+        return {**self._head, "at": dict(at), **begin, "batch": batch.to_json(), "total": total}
+
+    @property
+    def _head(self) -> dict[str, Any]:
+        return {"penstock": VERSION, "table": self.table, "name": self.name, "filter": self.filter, "where": self.where}
 
     def filter_changed(self, position: Position, allowed: bool) -> bool:
         """Whether a position was made with another filter, which is an error unless allowed; that it is not of this
@@ -69,13 +76,24 @@ class Identity:
 class Batch:
     """The files between two positions."""
 
-    files: int
-    bytes: int
-    digest: str
+    files: int = 0
+    bytes: int = 0
+    digest: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """As a position holds it."""
         return {"files": self.files, "bytes": self.bytes, "digest": self.digest}
+
+
+def is_first(position: Position) -> bool:
+    """Whether a position is the one at which a stream begins."""
+    return "batch" not in position
+
+
+def began(start: Position, end: Position) -> Mapping[str, Any]:
+    """Where a batch began, whatever is now said to be the beginning."""
+    found: Mapping[str, Any] = end["begin"] if "begin" in end else start["at"]
+    return found
 
 
 def digest(texts: Iterable[str]) -> str:

@@ -36,6 +36,11 @@ class FoundFile(NamedTuple):
         return self.appeared, self.path
 
     @property
+    def written_key(self) -> Key:
+        """What an epoch is read by: unlike the time when a file appeared, it stays when a marker is written again."""
+        return self.written, self.path
+
+    @property
     def name(self) -> bytes:
         """The hash of its path."""
         return _hash(self.path, _NAME)

@@ -78,17 +78,20 @@ def plan_files(
 
 
 def plan_added(version: Version, sources: Sources, pruner: Pruner) -> Plan:
-    """Which of the files that a snapshot added may hold rows that match."""
+    """Which of the files that a snapshot added may hold rows that match, with the deletes that came with them."""
     start = time.perf_counter()
     new = [m for m in _manifests(version, sources, _DATA) if _is_of(m, version) and m.has_added_files()]
     levels, kept = _judge_manifests(pruner, version, sources.lists, new)
+    own = [m for m in _manifests(version, sources, _DELETES) if _is_of(m, version)] if kept else []
+    deletes = Deletes(_batches(version, sources, own))
     judgements = []
     for batch, judgement in _judge_files(pruner, version, sources, kept):
         added = pc.and_(
             pc.equal(batch.column("status"), _ADDED), pc.equal(batch.column("snapshot_id"), version.snapshot_id)
         )
         places = np.flatnonzero(added.fill_null(False).to_numpy(zero_copy_only=False))
-        judgements.append(_dropped(judgement, np.setdiff1d(judgement.kept, places), NOT_NEW))
+        new_ones = _dropped(judgement, np.setdiff1d(judgement.kept, places), NOT_NEW)
+        judgements.append(_with_deletes(batch, new_ones, deletes))
     level = count(judgements)
     skipped = {reason: number for reason, number in level.skipped.items() if reason != str(NOT_NEW)}
     total = max(level.kept, sum(m.added_files_count or 0 for m in new))
