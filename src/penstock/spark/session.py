@@ -19,7 +19,7 @@ from penstock.spark.compile import new
 
 _MARK = "[PENSTOCK-"
 _NO_FIELD_IDS = "doesn't contain any field Ids"  # what Spark says of a file that it should read by field id
-_FROM_PYTHON = re.compile(r"^penstock\.errors\.(\w+): (.*)$", re.MULTILINE)
+_FROM_PYTHON = re.compile(r"^penstock\.[\w.]*?(\w+): (.*)$", re.MULTILINE)
 _HAS_SOURCE = "_penstock_has_source"
 _errors: dict[str, PenstockError] = {}
 _numbers = itertools.count(1)

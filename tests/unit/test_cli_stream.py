@@ -1,0 +1,134 @@
+"""`penstock stream`: rows and counts on stdout, what was seen on stderr, and a position that goes on where it stood."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+
+import penstock
+from penstock.cli.main import main
+
+
+def add(root: Path, app: str, *ids: int) -> None:
+    folder = root / f"app={app}"
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder / f".{min(ids)}"
+    pq.write_table(pa.table({"id": pa.array(ids, pa.int64())}), part)
+    part.rename(folder / f"{min(ids)}.parquet")
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Path:
+    add(tmp_path / "t", "a", 1, 2)
+    add(tmp_path / "t", "b", 3)
+    return tmp_path / "t"
+
+
+def run(layout: Path, *options: str) -> Result:
+    given = ["stream", str(layout), "--partition-by", "app string", *options]
+    return CliRunner().invoke(main, given)
+
+
+def test_rows_of_what_matches(layout: Path) -> None:
+    result = run(layout, "--where", "app = 'a'", "--once")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == ["id\tapp", "1\ta", "2\ta"]
+    assert result.stderr.strip() == (
+        "2 partitions seen, 1 pruned · 1 files read, 2 rows · 0 snapshots behind, lag 0.0 s"
+    )
+
+
+def test_rows_for_machines(layout: Path) -> None:
+    result = run(layout, "--once", "--json", "--columns", "id")
+    assert [json.loads(line) for line in result.stdout.splitlines()] == [{"id": i} for i in (1, 2, 3)]
+    assert json.loads(result.stderr)["total"] == {
+        "files": 2,
+        "bytes": sum(f.stat().st_size for f in layout.rglob("*.p*")),
+        "rows": 3,
+    }
+
+
+def test_counts(layout: Path) -> None:
+    result = run(layout, "--once", "--count")
+    assert result.stdout.strip().endswith("2 files, 3 rows; 3 rows in all")
+    told = json.loads(run(layout, "--once", "--count", "--json").stdout)
+    assert (told["files"], told["rows"], told["look"]["list_calls"]) == (2, 3, 3)
+
+
+def test_a_position_goes_on_where_it_stopped(layout: Path, tmp_path: Path) -> None:
+    place = str(tmp_path / "position.json")
+    assert len(run(layout, "--once", "--json", "--position", place).stdout.splitlines()) == 3
+    assert run(layout, "--once", "--json", "--position", place).stdout == ""
+    add(layout, "c", 9)
+    assert json.loads(run(layout, "--once", "--json", "--position", place).stdout) == {"id": 9, "app": "c"}
+
+
+def test_rows_beyond_a_limit_come_again(layout: Path, tmp_path: Path) -> None:
+    place = str(tmp_path / "position.json")
+    assert len(run(layout, "--limit", "1", "--json", "--position", place).stdout.splitlines()) == 1
+    assert len(run(layout, "--once", "--json", "--position", place).stdout.splitlines()) == 3
+
+
+def test_a_table_of_a_lake(tmp_path: Path) -> None:
+    table = penstock.connect(tmp_path).create_table("web.t", "id bigint, app string", ["app"], coalesce="app")
+    table.append(pa.table({"id": [1, 2], "app": ["a", "b"]}))
+    result = CliRunner().invoke(
+        main, ["stream", "web.t", "--warehouse", str(tmp_path), "--where", "app = 'b'", "--once", "--json"]
+    )
+    assert json.loads(result.stdout) == {"id": 2, "app": "b"}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--where", "app ="], "something is missing after '='"),
+        (["--where", "nope = 1"], "unknown column 'nope'"),
+        (["--where", "rand() < 1"], "cannot be checked without Spark: rand() is not known"),
+        (["--starting", "noon"], "starting is 'noon'"),
+        (["--order", "size"], "order is 'size'; one of create-time, partition-name, partition-time"),
+        (["--on-change", "changes"], "does not tell which rows were changed"),
+        (["--position", "."], "the position in . cannot be read"),
+        (["--limit", "0"], "Invalid value for '--limit'"),
+    ],
+)
+def test_bad_input_is_one_line(layout: Path, options: list[str], said: str) -> None:
+    result = run(layout, "--once", *options)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_position_of_another_filter(layout: Path, tmp_path: Path) -> None:
+    place = str(tmp_path / "position.json")
+    add(layout, "a", 5)  # the newest of all: what is older counts as read, whatever the filter was
+    run(layout, "--once", "--position", place, "--where", "app = 'a'")
+    refused = run(layout, "--once", "--position", place, "--where", "app = 'b'")
+    assert refused.exit_code == 2
+    assert "was made with the filter app = 'a'" in refused.stderr
+    add(layout, "b", 7)
+    result = run(layout, "--once", "--json", "--position", place, "--where", "app = 'b'", "--allow-filter-change")
+    assert json.loads(result.stdout) == {"id": 7, "app": "b"}
+
+
+def test_it_follows_until_somebody_stops_it(layout: Path) -> None:
+    program = subprocess.Popen(
+        [sys.executable, "-c", "from penstock.cli.main import main; main()", "stream", str(layout), "--partition-by", "app string", "--json",
+         "--where", "app LIKE 'n%'", "--interval", "0.1"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+    assert program.stdout is not None
+    add(layout, "new", 11)
+    assert json.loads(program.stdout.readline()) == {"id": 11, "app": "new"}
+    program.send_signal(signal.SIGINT)
+    out, told = program.communicate(timeout=60)
+    assert (out, program.returncode) == ("", 0)
+    assert json.loads(told)["total"]["rows"] == 1
