@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -120,11 +119,13 @@ def test_a_position_of_another_filter(layout: Path, tmp_path: Path) -> None:
 
 
 def test_it_follows_until_somebody_stops_it(layout: Path) -> None:
+    given = ["stream", str(layout), "--partition-by", "app string", "--json", "--where", "app LIKE 'n%'"]
     program = subprocess.Popen(
-        [sys.executable, "-c", "from penstock.cli.main import main; main()", "stream", str(layout), "--partition-by", "app string", "--json",
-         "--where", "app LIKE 'n%'", "--interval", "0.1"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )  # fmt: skip
+        [sys.executable, "-uc", "from penstock.cli.main import main; main()", *given, "--interval", "0.1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     assert program.stdout is not None
     add(layout, "new", 11)
     assert json.loads(program.stdout.readline()) == {"id": 11, "app": "new"}
