@@ -8,6 +8,7 @@ import atexit
 import os
 import shutil
 import tempfile
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -40,23 +41,46 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 # With several processes a file is one piece of work, so one that takes long must not be the last to start.
 LONGEST = (
-    "interop/test_managed_judges.py",
     "interop/test_iceberg_judges.py",
-    "interop/test_spark_s3.py",
+    "interop/test_managed_judges.py",
     "spark/test_predicates_against_spark.py",
+    "spark/test_hot_keys.py",
     "spark/test_iceberg_deletes.py",
+    "spark/test_shredded_tables.py",
     "spark/test_hive_queries.py",
+    "spark/test_stream_reads.py",
+    "spark/test_stream_sink.py",
     "spark/test_hive_sessions.py",
     "spark/test_iceberg_queries.py",
     "spark/test_functions_against_spark.py",
     "spark/test_hive_types.py",
     "spark/test_iceberg_schemas.py",
+    "spark/test_hive_oracle.py",
+    "interop/test_spark_s3.py",
+    "spark/test_managed_kills.py",
+    "spark/test_stream_kills.py",
     "spark/test_hive_cluster.py",
     "spark/test_hive_and_iceberg_connect.py",
-    "spark/test_hive_oracle.py",
     "differential/test_iceberg_evolution.py",
     "differential/test_hostile_input.py",
 )
+# A JVM takes half a minute of a core until it is warm, so the files that share one go to few processes: so many at
+# most have one, as long as there is other work. Those of `tests/spark` that start their own may run anywhere.
+PROCESSES_WITH = {"Spark": 2, "Iceberg's Spark runtime": 1}
+OWN_SPARK = {
+    "test_managed_kills.py",
+    "test_stream_kills.py",
+    "test_hive_cluster.py",
+    "test_hive_and_iceberg_connect.py",
+}
+
+
+def shared_by(nodeid: str) -> str | None:
+    """Which JVM a file shares with others, if any."""
+    folder, name = nodeid.split("::", 1)[0].split("/")[-2:]
+    if folder == "spark" and name not in OWN_SPARK:
+        return "Spark"
+    return "Iceberg's Spark runtime" if folder == "interop" and name.endswith("_judges.py") else None
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -65,7 +89,36 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.loadscopereorder = False
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Files one by one in their order, but rather to a process that has their JVM already."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class BySharedJVM(LoadFileScheduling):
+        def _assign_work_unit(self, node: Any) -> None:
+            self.workqueue.move_to_end(self._next_of(node), last=False)
+            super()._assign_work_unit(node)
+
+        def _next_of(self, node: Any) -> str:
+            having = {each: {shared_by(file) for file in files} for each, files in self.assigned_work.items()}
+            for file in self.workqueue:
+                jvm = shared_by(file)
+                others = sum(jvm in found for each, found in having.items() if each is not node)
+                if jvm is None or jvm in having[node] or others < PROCESSES_WITH[jvm]:
+                    return file
+            return next(iter(self.workqueue))
+
+    return BySharedJVM(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first, all others in their order."""
+    """The longest files first, then all others of JVMs that are shared, then the rest in their order."""
     places = {name: place for place, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: places.get("/".join(item.path.parts[-2:]), len(LONGEST)))
+
+    def place(item: pytest.Item) -> tuple[int, bool]:
+        found = places.get("/".join(item.path.parts[-2:]), len(LONGEST))
+        return found, shared_by(item.nodeid) is None
+
+    items.sort(key=place)

@@ -4,7 +4,9 @@ Iceberg publishes its runtime later than Spark comes out, so it does not run on 
 is in `tools/fetch_jars.py`. Its catalog `lake` is one of folders; a table in any other folder
 is registered.
 
-A scan is one job for all its predicates, each with a filter of its own that Iceberg is given; the files that it plans
+All tests of a process share one (`shared_judge`): until its JVM is warm, half a minute is gone.
+
+A scan is one job for a few predicates, each with a filter of its own that Iceberg is given; the files that it plans
 are those in the tasks it makes for Spark.
 """
 
@@ -23,9 +25,11 @@ import pyarrow as pa
 
 from tests.interop import spark_process
 from tests.interop.spark_process import SparkProcess
+from tools.fetch_jars import fetch, fetch_iceberg_judge
 
 _SPARK = "org.apache.iceberg.spark"
 QUESTION = "question_number"
+ARMS = 12  # of a union: to plan one takes longer than in proportion to them
 
 
 class IcebergJudge(SparkProcess):
@@ -56,6 +60,32 @@ class IcebergJudge(SparkProcess):
         self._pool = ProcessPoolExecutor(1, mp_context=spawn, initializer=_start, initargs=given)
 
 
+_shared: list[IcebergJudge] = []
+
+
+def shared_judge(warehouse: Path) -> IcebergJudge:
+    """The one of this process, with a session of its own for who asks; `Unavailable` where it cannot be had."""
+    if not _shared:
+        pyspark, jars = fetch_iceberg_judge()
+        _shared.append(IcebergJudge(pyspark, [*jars, *fetch("sqlite-jdbc")], warehouse))
+    (process,) = _shared
+    process.ask(_begin, str(warehouse))
+    return process
+
+
+def close_shared_judge() -> None:
+    """End it, if it was ever started."""
+    while _shared:
+        _shared.pop().close()
+
+
+def _begin(spark: Any, warehouse: str) -> None:
+    """Go on in a new session: it has no views yet, and no catalogs but the one of folders."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.catalog.lake.warehouse", warehouse)
+    spark_process._session[:] = [session]
+
+
 def _start(pyspark: str, master: str, config: Mapping[str, str]) -> None:
     sys.path.insert(0, pyspark)
     os.environ["PYTHONPATH"] = pyspark
@@ -68,21 +98,24 @@ def register(spark: Any, name: str, folder: str) -> None:
     spark.read.format("iceberg").load(folder).createOrReplaceTempView(name)
 
 
-def scan(spark: Any, table: str, wheres: Sequence[str]) -> tuple[pa.Table, list[int]]:
+def scan(spark: Any, table: str, wheres: Sequence[str], size: int = ARMS) -> tuple[pa.Table, list[int]]:
     """The rows that match each predicate, with the predicate's number in a column, and the number of files planned.
 
     `table` is a name, or a name with `VERSION AS OF …` behind it.
     """
     spark.sql(f"SELECT * FROM {table}").createOrReplaceTempView("scanned")  # else each arm loads the metadata again
     arms = [f"SELECT *, {i} AS `{QUESTION}` FROM scanned WHERE {where}" for i, where in enumerate(wheres)]
-    df = spark.sql(" UNION ALL ".join(arms))
     files = [set[str]() for _ in wheres]
-    for arm in _arms(df._jdf.queryExecution().sparkPlan()):
-        number = re.search(rf"(\d+) AS {QUESTION}#", arm.toString())
-        leaf = arm.collectLeaves().head()
-        if number and leaf.getClass().getSimpleName() == "BatchScanExec":  # else the filter is never true
-            files[int(number[1])] |= _files(leaf)
-    return df.toArrow(), [len(each) for each in files]
+    found = []
+    for start in range(0, len(arms), size):
+        df = spark.sql(" UNION ALL ".join(arms[start : start + size]))
+        for arm in _arms(df._jdf.queryExecution().sparkPlan()):
+            number = re.search(rf"(\d+) AS {QUESTION}#", arm.toString())
+            leaf = arm.collectLeaves().head()
+            if number and leaf.getClass().getSimpleName() == "BatchScanExec":  # else the filter is never true
+                files[int(number[1])] |= _files(leaf)
+        found.append(df.toArrow())
+    return pa.concat_tables(found), [len(each) for each in files]
 
 
 def _arms(plan: Any) -> list[Any]:

@@ -23,8 +23,8 @@ import sqlglot
 
 import penstock
 from penstock.tables.managed.table import ManagedTable
-from tests.interop.iceberg_judge import IcebergJudge
-from tools.fetch_jars import Unavailable, fetch, fetch_iceberg_judge
+from tests.interop.iceberg_judge import IcebergJudge, shared_judge
+from tools.fetch_jars import Unavailable
 
 COLUMNS = pa.schema(
     {
@@ -252,13 +252,10 @@ def insert(spark: Any, name: str, rows: pa.Table) -> None:
 @contextmanager
 def runtime_on(lake: penstock.Lake) -> Iterator[IcebergJudge]:
     """Iceberg's Spark runtime on the catalog of a lake; where it cannot be had, tests are skipped with the reason."""
+    assert lake.warehouse is not None
     try:
-        pyspark, jars = fetch_iceberg_judge()
-        jars = [*jars, *fetch("sqlite-jdbc")]
+        process = shared_judge(lake.warehouse)
     except Unavailable as error:
         pytest.skip(str(error))
-    assert lake.warehouse is not None
-    process = IcebergJudge(pyspark, jars, lake.warehouse)
     process.ask(use_catalog, str(lake.warehouse))
     yield process
-    process.close()

@@ -6,6 +6,7 @@ import datetime as dt
 import random
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,9 @@ SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.maxMetadataStringLength": "100000",
     "spark.sql.debug.maxToStringFields": "1000",
-    "spark.sql.codegen.wholeStage": "false",  # hundreds of small queries; other tests have it
+    # Hundreds of small queries take longer to compile than to run; `compiled` is for those that have to be.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 Rows = list[dict[str, Any]]
 MAP = pa.map_(pa.string(), pa.string())
@@ -105,6 +108,18 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
     yield found
     for name, value in before.items():
         spark.conf.unset(name) if value is None else spark.conf.set(name, value)
+
+
+@contextmanager
+def compiled(spark: SparkSession, *, whole_stages: bool) -> Iterator[None]:
+    """Have Spark compile: each expression by itself, or whole stages."""
+    spark.conf.set("spark.sql.codegen.factoryMode", "FALLBACK")
+    spark.conf.set("spark.sql.codegen.wholeStage", str(whole_stages).lower())
+    try:
+        yield
+    finally:
+        for name in ("spark.sql.codegen.factoryMode", "spark.sql.codegen.wholeStage"):
+            spark.conf.set(name, SETTINGS[name])
 
 
 def plan_of(frame: DataFrame) -> str:
@@ -181,15 +196,16 @@ def test_filters_pushed_to_small_row_groups_lose_no_row(
 
 
 @pytest.mark.parametrize("state", list(STATES))
-def test_whole_stages_are_compiled_to_the_same_rows(
+def test_expressions_and_whole_stages_are_compiled_to_the_same_rows(
     spark: SparkSession, tables: dict[str, DataFrame], state: str
 ) -> None:
-    spark.conf.set("spark.sql.codegen.wholeStage", "true")
     query = "SELECT id, headers, size(headers), sort_array(map_keys(headers)), headers['a'] FROM t"
-    try:
-        assert rows_of(ask(spark, tables[state], query)) == rows_of(ask(spark, tables[TWINS[state]], query))
-    finally:
-        spark.conf.set("spark.sql.codegen.wholeStage", "false")
+    expected = rows_of(ask(spark, tables[TWINS[state]], query))
+    for whole_stages in (False, True):
+        with compiled(spark, whole_stages=whole_stages):
+            found = ask(spark, tables[state], query)
+            assert ("*(1)" in plan_of(found)) == whole_stages
+            assert rows_of(found) == expected
 
 
 def test_adaptive_plans_give_the_same_rows(spark: SparkSession, tables: dict[str, DataFrame]) -> None:
@@ -267,16 +283,25 @@ VALUES: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", VALUES)
 @pytest.mark.parametrize("state", ["MAYBE", "EXACT"])
-def test_values_of_every_type(spark: SparkSession, tables: dict[str, DataFrame], kind: str, state: str) -> None:
-    one, two = VALUES[kind]
-    stored = [(1, {"c": one}, two, None), (2, {"c": None}, None, one), (3, {}, one, two)]
-    expected = [(1, {"c": one, "a": two}, two), (2, {"c": None, "b": one}, None), (3, {"a": one, "b": two}, one)]
-    rows = spark.createDataFrame(stored, f"id int, m map<string,{kind}>, a {kind}, b {kind}").repartition(1)
-    sidecars = [("a", F.col("a"), state), ("b", F.col("b"), state)]
-    found = rows.select("id", shredded_map(spark, F.col("m"), sidecars).alias("m")).selectExpr("id", "m", "m['a'] a")
-    assert [tuple(row) for row in found.orderBy("id").collect()] == expected
+def test_values_of_every_type(spark: SparkSession, tables: dict[str, DataFrame], state: str) -> None:
+    columns, whole, keys = ["id int"], [], []
+    stored: list[tuple[Any, ...]] = [(1,), (2,), (3,)]
+    expected: list[tuple[Any, ...]] = [(1,), (2,), (3,)]
+    for i, (kind, (one, two)) in enumerate(VALUES.items()):
+        columns.append(f"m{i} map<string,{kind}>, a{i} {kind}, b{i} {kind}")
+        given = [({"c": one}, two, None), ({"c": None}, None, one), ({}, one, two)]
+        answers = [({"c": one, "a": two}, two), ({"c": None, "b": one}, None), ({"a": one, "b": two}, one)]
+        stored = [(*row, *more) for row, more in zip(stored, given, strict=True)]
+        expected = [(*row, *more) for row, more in zip(expected, answers, strict=True)]
+        sidecars = [("a", F.col(f"a{i}"), state), ("b", F.col(f"b{i}"), state)]
+        whole.append(shredded_map(spark, F.col(f"m{i}"), sidecars).alias(f"m{i}"))
+        keys += [f"m{i}", f"m{i}['a'] AS a{i}"]
+    rows = spark.createDataFrame(stored, ", ".join(columns)).repartition(1)
+    found = rows.select("id", *whole).selectExpr("id", *keys).orderBy("id")
+    assert [tuple(row) for row in found.collect()] == expected
+    with compiled(spark, whole_stages=False):
+        assert [tuple(row) for row in found.select("*").collect()] == expected
 
 
 @pytest.mark.parametrize("count", [1, 12, 13, 31, 60])
@@ -285,9 +310,9 @@ def test_any_number_of_sidecars(spark: SparkSession, tables: dict[str, DataFrame
     cells = ", ".join(f"if(id % {i + 2} = 0, NULL, '{i}') k{i}" for i in range(count))
     rows = spark.sql(f"SELECT id, map('c', 'cold') m, {cells} FROM range(10)")
     whole = shredded_map(spark, F.col("m"), [(name, F.col(name), "VALUE") for name in names])
-    for wide in ("true", "false"):
-        spark.conf.set("spark.sql.codegen.wholeStage", wide)
-        found = rows.repartition(1).select("id", whole.alias("m"), F.size(whole).alias("n")).collect()
+    for how in (compiled(spark, whole_stages=True), compiled(spark, whole_stages=False), nullcontext()):
+        with how:
+            found = rows.repartition(1).select("id", whole.alias("m"), F.size(whole).alias("n")).collect()
         for row in found:
             filled = {f"k{i}": str(i) for i in range(count) if row.id % (i + 2)}
             assert row.m == {"c": "cold", **filled}

@@ -15,6 +15,7 @@ from penstock.errors import (
     LakeError,
     LayoutError,
     LimitError,
+    MissingError,
     PenstockError,
     PredicateError,
     SchemaError,
@@ -26,6 +27,7 @@ from penstock.errors import (
 PREDICATE_ERRORS = [PredicateError, UnknownColumnError, TypeMismatchError]
 PLAIN_ERRORS = [
     PenstockError, SchemaError, EvaluationError, ConflictError, LakeError, LayoutError, LimitError, StorageError,
+    MissingError,
 ]  # fmt: skip
 
 

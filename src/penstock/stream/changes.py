@@ -11,6 +11,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -83,4 +84,17 @@ class IcebergRows:
 
 def _keys(rows: pa.Table) -> list[str]:
     """Every row as a text that is another one for every other row."""
-    return [repr(list(row.values())) for row in rows.to_pylist()]
+    columns = [[_in_one_order(value, column.type) for value in column.to_pylist()] for column in rows.columns]
+    return [repr([column[i] for column in columns]) for i in range(rows.num_rows)]
+
+
+def _in_one_order(value: Any, kind: pa.DataType) -> Any:
+    """A value with the entries of its maps by key: a key that has a column of its own comes in another place."""
+    if value is None or not kind.num_fields:
+        return value
+    if pa.types.is_map(kind):
+        entries = [(_in_one_order(key, kind.key_type), _in_one_order(item, kind.item_type)) for key, item in value]
+        return sorted(entries, key=lambda entry: repr(entry[0]))
+    if pa.types.is_struct(kind):
+        return [_in_one_order(value[field.name], field.type) for field in kind]
+    return [_in_one_order(each, kind.value_type) for each in value]

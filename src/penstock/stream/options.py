@@ -119,6 +119,6 @@ def _number(name: str, value: Any, kind: type[int] | type[float]) -> Any:
 
 
 def _at_least(name: str, value: Any, least: int) -> Any:
-    if value < least:
+    if not value >= least:  # NaN is none of both
         raise LakeError(f"{name} is {value}", hint=f"give {least} or more")
     return value

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.errors import LakeError
-from penstock.tables.iceberg.open import from_pyiceberg, iceberg
+from penstock.tables.iceberg.open import clear_errors, from_pyiceberg, iceberg
 from penstock.tables.iceberg.table import IcebergTable
 from penstock.tables.iceberg.version import Asked
 
@@ -32,10 +32,11 @@ class Place:
         if self.catalog is None:
             found = iceberg(self.name, storage=self.properties, timezone=self.timezone)
         else:
-            if self._opened is None:
-                kind, name = self.catalog
-                self._opened = kind(name, **self.properties)
-            found = from_pyiceberg(self._opened.load_table(self.identifier), self.name, self.timezone)
+            with clear_errors(self.name, self.properties):
+                if self._opened is None:
+                    kind, name = self.catalog
+                    self._opened = kind(name, **self.properties)
+                found = from_pyiceberg(self._opened.load_table(self.identifier), self.name, self.timezone)
         return replace(found, snapshot=self.snapshot)
 
 

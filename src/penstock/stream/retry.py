@@ -15,9 +15,10 @@ from typing import TypeVar
 from penstock.errors import LakeError, MissingError, PenstockError, PenstockWarning, StorageError
 
 T = TypeVar("T")
-_LONGEST_WAIT, _MISSING_AGAIN = 30.0, 5
-_FINAL = ("access_denied", "access denied", "accessdenied", "permission denied", "invalidaccesskeyid", "403",
-          "signaturedoesnotmatch", "nosuchbucket", "no_such_bucket", "not a directory")  # fmt: skip
+_LONGEST_WAIT, _MISSING_WAIT, _MISSING_AGAIN = 30.0, 0.1, 5
+_FINAL = ("access_denied", "access denied", "accessdenied", "permission denied", "invalidaccesskeyid",
+          "status 403", "403 forbidden", "signaturedoesnotmatch", "nosuchbucket", "no_such_bucket",
+          "not a directory")  # fmt: skip
 _BUSY = ("OperationalError", "ServerError", "ServiceUnavailableError", "RESTError")
 
 
@@ -29,15 +30,17 @@ def retried(work: Callable[[], T], what: str, seconds: float, wait: Callable[[fl
         try:
             return work()
         except Exception as error:
-            missing += isinstance(error, MissingError)
-            again = missing <= _MISSING_AGAIN if isinstance(error, MissingError) else may_pass(error)
-            if not again or time.monotonic() + pause > deadline:
+            is_missing = isinstance(error, MissingError)
+            missing += is_missing
+            again = missing <= _MISSING_AGAIN if is_missing else may_pass(error)
+            rest = _MISSING_WAIT if is_missing else pause
+            if not again or time.monotonic() + rest > deadline:
                 raise
-            if not isinstance(error, MissingError):
+            if not is_missing:
                 said = " ".join(str(error).split())[:300]
                 warnings.warn(f"{what}: {said}; asked again in {pause:g} s", PenstockWarning, stacklevel=2)
-        wait(pause if missing == 0 else 0.1)
-        pause = min(_LONGEST_WAIT, 2 * pause)
+                pause = min(_LONGEST_WAIT, 2 * pause)
+        wait(rest)
 
 
 def may_pass(error: BaseException) -> bool:
