@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -140,22 +141,28 @@ def test_a_batch_that_failed_comes_again_as_it_was(spark: SparkSession, source: 
 
     def take(rows: DataFrame, number: int) -> None:
         seen.append(sorted(row.id for row in rows.select("id").collect()))
-        if len(seen) in (1, 3):
+        if len([ids for ids in seen if ids]) in (1, 3) and seen[-1]:
             raise ValueError("on purpose")
 
     def run() -> None:
         out = source.table.stream(spark, where="app LIKE 'a%'").writeStream.foreachBatch(take)
         out.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True).start().awaitTermination()
 
-    with pytest.raises(Exception, match="on purpose"):
-        run()
+    def run_to_the_end() -> None:
+        """Until nothing comes: before Spark 4.2 a run has one batch, which may be one that is run again."""
+        done = -1
+        while done < len(seen):
+            done = len(seen)
+            with suppress(Exception):
+                run()
+
+    run_to_the_end()
     second = source.add("a7", "b7")[:3]
-    with pytest.raises(Exception, match="on purpose"):
-        run()
+    run_to_the_end()
     third = source.add("a7")
-    run()
-    assert seen == [[0, 1, 2], [0, 1, 2], second, second, third]
-    text = (tmp_path / "c" / "offsets" / "2").read_text().splitlines()[-1]
+    run_to_the_end()
+    assert [ids for ids in seen if ids] == [[0, 1, 2], [0, 1, 2], second, second, third]
+    text = (tmp_path / "c" / "offsets" / "1").read_text().splitlines()[-1]
     assert json.loads(text)["penstock"] == 1
     assert len(text) < 1_000
 

@@ -30,7 +30,7 @@ from penstock.stream.options import StreamOptions
 from penstock.stream.order import order_of
 from penstock.stream.position import Batch, Identity, Position, began, digest, is_first
 from penstock.stream.retry import retried
-from penstock.stream.seen import FoundFile, Key, Seen, as_key, read_seen
+from penstock.stream.seen import FoundFile, Incomplete, Key, Seen, as_key, read_seen
 from penstock.stream.starting import Beginning, read_beginning
 from penstock.tables.hive.table import HiveTable
 from penstock.tables.outputs import Keys, empty
@@ -53,6 +53,7 @@ class Listing:
 
     plan: Plan
     files: list[FoundFile]
+    incomplete: Incomplete
     look: Look
 
 
@@ -101,7 +102,7 @@ class HiveFeed:
         """Where a new stream begins."""
         begin, seen = self.beginning, self._nothing
         if begin.latest:
-            seen = seen.plus(self._list(seen, begin).files, self.options.remember_files)
+            seen = self._after(seen, self._list(seen, begin))
         return self.identity.first({"seen": seen.json, **begin.floor_json})
 
     @property
@@ -110,6 +111,9 @@ class HiveFeed:
         since = self.beginning.written_from
         before = None if since is None else (since - 1, "\U0010ffff")
         return Seen() if before is None else Seen(before, before)
+
+    def _after(self, seen: Seen, listing: Listing) -> Seen:
+        return seen.plus(listing.files, self.options.remember_files, listing.incomplete)
 
     def stop_at_present(self) -> None:
         """Begin one more epoch at most."""
@@ -137,7 +141,7 @@ class HiveFeed:
             return Step(end, [], listing.look)
         if self._polls is not None:
             self._polls -= 1
-        return self._taken(start, seen, seen.plus(listing.files, self.options.remember_files), files, listing, limit)
+        return self._taken(start, seen, self._after(seen, listing), files, listing, limit)
 
     def again(self, start: Position, end: Position) -> list[Work]:
         """The files between two positions; an error when they are not all there as they were."""
@@ -155,12 +159,14 @@ class HiveFeed:
         before = [f for f in self._unchanged(listing.files, seen, epoch) if not self._is_read(f, seen, epoch)]
         files = [f for f in before if self._is_read(f, until, later)]
         self._check_same(files, end)
+        if is_first(end):
+            self._check_names(listing.files, seen, until)
         return self._work(self._sorted(files), listing.plan)
 
     def _everything(self) -> Step:
         """The position after all files, for a Spark that does not tell where the stream stands."""
         listing = self._list(self._nothing, self.beginning)
-        seen = self._nothing.plus(listing.files, self.options.remember_files)
+        seen = self._after(self._nothing, listing)
         return Step(self.identity.first({"seen": seen.json, **self.beginning.floor_json}), [], listing.look)
 
     def _list(self, seen: Seen, begin: Beginning) -> Listing:
@@ -173,13 +179,13 @@ class HiveFeed:
         plan = walk.plan()
         self.table.check_readable(plan)
         (judgement,) = plan.judgements
-        times = np.array(walk.times, np.int64).reshape(-1, 2)[judgement.kept]
-        places = np.flatnonzero(times[:, 0] >= seen.edge[0])
+        written = np.array(walk.written, np.int64)[judgement.kept]
+        places = np.flatnonzero((written >= seen.edge[0]) | bool(seen.waiting))
         paths = plan.files.paths.take(pa.array(places)).to_pylist()
         sizes = plan.files.sizes.take(pa.array(places)).to_pylist()
         root = len(self.table.root_url.rstrip("/")) + 1
         found = [
-            FoundFile(int(place), int(times[place, 0]), int(times[place, 1]), path[root:], size)
+            FoundFile(int(place), int(written[place]), path[root:], size)
             for place, path, size in zip(places, paths, sizes, strict=True)
         ]
         files = begin.not_before(found)
@@ -190,9 +196,11 @@ class HiveFeed:
             files=level.total,
             files_pruned=level.total - level.kept,
             list_calls=plan.report.list_calls,
-            incomplete_partitions=walk.incomplete,
+            incomplete_partitions=len(walk.incomplete),
         )
-        return Listing(plan, files, look)
+        below = len(self.table.storage.path.rstrip("/")) + 1
+        incomplete = {path[below:]: [f"{path[below:]}/{name}" for name in own] for path, own in walk.incomplete.items()}
+        return Listing(plan, files, incomplete, look)
 
     def _new(self, files: Sequence[FoundFile], seen: Seen) -> list[FoundFile]:
         """The files that were not read; those that were, and are others now, are said."""
@@ -223,7 +231,7 @@ class HiveFeed:
         """The files of an epoch that are still to be read."""
         own = [file for file in self._unchanged(files, seen, epoch) if epoch.target.has(file) and not seen.has(file)]
         (after,) = self.order([epoch.after])
-        places = self.order([file.written_key for file in own])
+        places = self.order([file.key for file in own])
         return [file for file, place in zip(own, places, strict=True) if place > after]
 
     def _taken(
@@ -234,15 +242,15 @@ class HiveFeed:
         chosen = ordered[: Budget(limit).take([file.size for file in ordered])]
         left = ordered[len(chosen) :]
         batch = Batch(len(chosen), sum(file.size for file in chosen), _digest(chosen))
-        epoch = Epoch(target, self._order_name, chosen[-1].written_key) if left else None
+        epoch = Epoch(target, self._order_name, chosen[-1].key) if left else None
         end = self._position(start, seen if left else target, epoch, batch)
         work = self._work(chosen, listing.plan)
         self._last = (start, end, work)
-        lag = (max(f.appeared for f in left) - chosen[-1].appeared) / 1000 if left else 0.0
+        lag = (max(f.written for f in left) - chosen[-1].written) / 1000 if left else 0.0
         return Step(end, work, replace(listing.look, pending_files=len(left), lag_seconds=max(0.0, lag)))
 
     def _sorted(self, files: Sequence[FoundFile]) -> list[FoundFile]:
-        places = self.order([file.written_key for file in files])
+        places = self.order([file.key for file in files])
         return [files[i] for i in sorted(range(len(files)), key=places.__getitem__)]
 
     def _work(self, files: Sequence[FoundFile], plan: Plan) -> list[Work]:
@@ -258,7 +266,7 @@ class HiveFeed:
     def _is_read(self, file: FoundFile, seen: Seen, epoch: Epoch | None) -> bool:
         if seen.has(file) or epoch is None or not epoch.target.has(file):
             return seen.has(file)
-        place, after = self.order([file.written_key, epoch.after])
+        place, after = self.order([file.key, epoch.after])
         return bool(place <= after)
 
     def _check_same(self, files: Sequence[FoundFile], end: Position) -> None:
@@ -276,6 +284,15 @@ class HiveFeed:
         else:
             hint = "restore what vanished or was written again, or set on_missing to skip to read what is there"
             raise MissingError(said, hint=hint)
+
+    def _check_names(self, files: Sequence[FoundFile], seen: Seen, until: Seen) -> None:
+        """The same for a batch of which only the names are known that a position holds."""
+        gone = until.names.keys() - seen.names.keys() - {file.name for file in files}
+        if gone and self.options.on_missing == "error":
+            hint = "restore them, or set on_missing to skip to read what is there"
+            raise MissingError(
+                f"{self.table.storage.url}: {len(gone):,} files of an unfinished batch vanished", hint=hint
+            )
 
     def _moved_on(self, start: Position, seen: Seen, epoch: Epoch | None) -> Seen:
         """Where a changed filter begins: after everything that was read with the old one."""

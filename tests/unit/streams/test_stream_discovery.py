@@ -231,7 +231,6 @@ def test_a_marker_written_again_while_its_files_are_read_brings_none_twice(layou
     assert stream.restart().drain(1) == [[1], [2]]
 
 
-@pytest.mark.xfail(reason="a position holds names of files, not which partitions were complete")
 def test_a_marker_written_again_when_its_files_are_forgotten_brings_none_twice(layout: HiveSource) -> None:
     layout.add("A", [1])
     layout.mark("app=A", at=2)

@@ -26,7 +26,7 @@ from penstock.prune.facts import Exact, Fact
 from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.plan import Plan, count, make_plan
 from penstock.prune.verdict import Reason, Verdict
-from penstock.tables.entries import Entries, Entry
+from penstock.tables.entries import Entry
 from penstock.tables.file_metadata import metadata_facts
 from penstock.tables.hive.candidates import Candidates, Look, Positions, candidates
 from penstock.tables.hive.listing import Lister
@@ -67,8 +67,8 @@ class Walk:
     ) -> None:
         self.columns, self.pruner, self.lister, self.limits, self.zone = columns, pruner, lister, limits, zone
         self.marker = marker  # a partition without this file is not complete, and none of its files is there yet
-        self.times: list[tuple[int, int]] = []  # when each file appeared, by its marker too, and was last written (ms)
-        self.incomplete = 0  # partitions without their marker
+        self.written: list[int] = []  # when each file was last written, in milliseconds
+        self.incomplete: dict[str, list[str]] = {}  # the files of partitions without their marker
         self.notes: dict[str, int] = {}
         self.levels: list[Judgement] = []
 
@@ -167,9 +167,8 @@ class Walk:
     def _files(self, branch: Branch) -> Containers:
         paths, owners, sizes, times = [], [], [], []
         for owner, entries in enumerate(self.lister.list_all(branch.paths)):
-            completed = self._completed(entries)
-            if completed is None:
-                self.incomplete += 1
+            if self.marker is not None and self.marker not in entries.names:
+                self.incomplete[branch.paths[owner]] = [name for name in entries.names if is_data_file(name)]
                 continue
             for entry in (entries.entry(i) for i in entries.in_order() if not is_hidden(entries.names[i])):
                 if entry.is_directory or not is_data_file(entry.name):
@@ -182,20 +181,12 @@ class Walk:
                 owners.append(owner)
                 sizes.append(entry.size)
                 times.append(entry.modified_ns // 1_000_000 * 1_000)
-                written = entry.modified_ns // 1_000_000
-                self.times.append((max(written, completed), written))
+                self.written.append(entry.modified_ns // 1_000_000)
         names = [self.lister.storage.url_of(path) for path in paths]
         octets = pa.array(sizes, pa.int64())
         known = metadata_facts(names, octets, pa.array(times, pa.int64()))
         facts = [*self._facts(branch.texts_of(owners)), *known]
         return Containers(len(paths), facts, pa.array(names, pa.string()), None, octets)
-
-    def _completed(self, entries: Entries) -> int | None:
-        """When a partition was marked as complete, in milliseconds; None where it is not."""
-        if self.marker is None:
-            return 0
-        place = next((i for i, name in enumerate(entries.names) if name == self.marker), None)
-        return None if place is None else entries.entry(place).modified_ns // 1_000_000
 
 
 def judge(pruner: Pruner, containers: Containers) -> Judgement:

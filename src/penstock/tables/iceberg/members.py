@@ -33,6 +33,7 @@ class Members:
     spec: Spec  # the fine one
     files: Numbers
     of_file: Numbers  # the file of each member
+    places: Numbers  # where each stands among all tuples of the batch
     rows: Numbers
     bytes: Numbers
     shared: Numbers  # 1 where the file holds other members too
@@ -89,7 +90,7 @@ def _members(fine: Spec, batch: FileBatch, judgement: Judgement, logical: Logica
     at = pa.array(of_tuple)
     values = [array.take(at) for array in logical.fact.columns]
     shared = np.repeat((sizes > 1).astype(np.int64), sizes)
-    return Members(fine, files, of_file, rows, shares, shared, batch.spec, logical.ids, values)
+    return Members(fine, files, of_file, of_tuple, rows, shares, shared, batch.spec, logical.ids, values)
 
 
 def _share(size: Numbers, rows: Numbers, total: Numbers) -> Numbers:
@@ -108,6 +109,7 @@ def _matching(members: Members, judgement: Judgement, logical: Logical) -> Membe
     return replace(
         members,
         of_file=members.of_file[kept],
+        places=members.places[kept],
         rows=members.rows[kept],
         bytes=members.bytes[kept],
         shared=members.shared[kept],

@@ -1,0 +1,182 @@
+"""All files of a table, whatever a query needs of them, and the pieces of a map: the rows of one partition in one file.
+
+A file lies in one partition and is one piece, or small partitions share it, and it is one piece for each. The bytes of
+a shared file are divided by rows. What is here does not depend on a query: it is found once, and looked at with many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from penstock.predicate.tree import TRUE
+from penstock.predicate.values import from_arrow
+from penstock.prune.containers import Containers
+from penstock.prune.facts import Derived, Exact, encode
+from penstock.prune.judge import Pruner
+from penstock.report.text import cut
+from penstock.tables.iceberg.batch import FileBatch
+from penstock.tables.iceberg.members import Members, members_of
+from penstock.tables.iceberg.version import Version
+
+Numbers = npt.NDArray[np.int64]
+Label = tuple[tuple[str, str | None], ...]  # the fields of a partition: name, and value as text
+UNREADABLE = "(cannot be read as its type)"
+_LONGEST = 120
+_PERIODS = {"year": "Y", "month": "M", "hour": "h"}
+
+
+@dataclass(frozen=True)
+class Field:
+    """The values of one partition field, as codes into texts; the last text is that of NULL."""
+
+    name: str
+    codes: Numbers
+    texts: Sequence[str | None]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some pieces with the same fields: the file of each, its bytes and rows (-1: not known), its place in its batch."""
+
+    fields: Sequence[Field]
+    of_file: Numbers
+    bytes: Numbers
+    rows: Numbers
+    places: Numbers | None = None  # of the pieces of shared files: among the tuples of the batch
+
+
+class Pieces:
+    """All files, and their pieces by partition."""
+
+    def __init__(self, batches: Sequence[tuple[Containers, Sequence[Part]]]) -> None:
+        self.containers = [containers for containers, _ in batches]
+        names = [c.names for c in self.containers if c.names is not None]
+        self.names: pa.Array = pa.concat_arrays(names) if names else pa.array([], pa.string())
+        self.sizes, self.rows = (joined(integers(column(c), c.count, unknown) for c in self.containers)
+                                 for column, unknown in ((_sizes, 0), (_rows, -1)))  # fmt: skip
+        self.starts = np.cumsum([0, *(c.count for c in self.containers)])
+        self.labels: list[Label] = []
+        self.parts = [(batch, part) for batch, (_, parts) in enumerate(batches) for part in parts]
+        known: dict[Label, int] = {}
+        self.group = joined(self._groups(part, known) for _, part in self.parts)
+        self.of_file = joined(part.of_file + self.starts[batch] for batch, part in self.parts)
+        self.bytes = joined(part.bytes for _, part in self.parts)
+        self.piece_rows = joined(part.rows for _, part in self.parts)
+
+    @cached_property
+    def sharing(self) -> Numbers:
+        """How many partitions each file holds."""
+        return np.bincount(self.of_file, minlength=len(self.names)).astype(np.int64)
+
+    def _groups(self, part: Part, known: dict[Label, int]) -> Numbers:
+        """The number of each piece's partition."""
+        if not part.fields:
+            return np.full(len(part.of_file), self._group((), known), np.int64)
+        codes = np.column_stack([field.codes for field in part.fields])
+        distinct, which = np.unique(codes, axis=0, return_inverse=True)
+        labels = [tuple((f.name, f.texts[int(c)]) for f, c in zip(part.fields, row, strict=True)) for row in distinct]
+        numbers = np.array([self._group(label, known) for label in labels], np.int64)
+        return numbers[which.ravel()]
+
+    def _group(self, label: Label, known: dict[Label, int]) -> int:
+        if label not in known:
+            known[label] = len(self.labels)
+            self.labels.append(label)
+        return known[label]
+
+
+def pieces_of_files(batches: Sequence[Containers]) -> Pieces:
+    """Files by the partition that each lies in."""
+    return Pieces([(containers, [_whole(containers, np.arange(containers.count))]) for containers in batches])
+
+
+def pieces_of_batches(version: Version, batches: Sequence[FileBatch]) -> Pieces:
+    """Files of an Iceberg table by their logical partitions, as far as their manifests tell them."""
+    everything = Pruner(TRUE)
+    found = []
+    for batch in batches:
+        containers = batch.containers(version.columns, ())
+        parts, others = [], np.ones(batch.count, np.bool_)
+        for members in members_of(version, batch, everything.judge(containers)):
+            others[members.files] = False
+            parts.append(_shared(batch, members))
+        found.append((containers, [*parts, _whole(containers, np.flatnonzero(others))]))
+    return Pieces(found)
+
+
+def _whole(containers: Containers, files: Numbers) -> Part:
+    facts = [fact for fact in containers.facts if isinstance(fact, Exact) and fact.name is not None]
+    sizes, rows = integers(containers.sizes, containers.count, 0), integers(containers.rows, containers.count, -1)
+    return Part([_field(fact, files) for fact in facts], files, sizes[files], rows[files])
+
+
+def _shared(batch: FileBatch, members: Members) -> Part:
+    at = pa.array(members.of_file)
+    own = [batch.partition(field) for field in batch.spec.fields]
+    values = members.values([None if column is None else column.take(at) for column in own])
+    fields = []
+    for field, column in zip(members.spec.fields, values, strict=True):
+        if column is not None:
+            codes, dictionary = encode(column)
+            fields.append(Field(field.name, codes.astype(np.int64), [*_texts(dictionary, field.transform), None]))
+    return Part(fields, members.of_file, members.bytes, members.rows, members.places)
+
+
+def _field(fact: Exact, files: Numbers) -> Field:
+    transform = fact.term.transform if isinstance(fact.term, Derived) else "identity"
+    codes, dictionary = fact.encoded
+    texts = [*_texts(dictionary, transform), None]
+    chosen = codes.astype(np.int64)[files]
+    if fact.known is not None:
+        chosen = np.where(fact.known[files], chosen, len(texts))
+        texts.append(UNREADABLE)
+    return Field(fact.name or "", chosen, texts)
+
+
+def _texts(values: pa.Array, transform: str) -> list[str]:
+    period = _PERIODS.get(transform)
+    if period is not None:
+        return [str(np.datetime64(value, period)) for value in values.to_pylist()]
+    return [cut(_text(value), _LONGEST) for value in _natural(values)]
+
+
+def _natural(values: pa.Array) -> Iterable[Any]:
+    """Python's own objects; outside of its calendar the numbers."""
+    try:
+        return list(values.to_pylist())
+    except (ValueError, OverflowError):
+        return from_arrow(values)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return f"X'{value.hex().upper()}'"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def joined(parts: Iterator[Numbers] | Sequence[Numbers]) -> Numbers:
+    """One column out of several."""
+    return np.concatenate([np.array([], np.int64), *parts])
+
+
+def integers(column: pa.Array | None, count: int, unknown: int) -> Numbers:
+    """A column of numbers that may be missing."""
+    if column is None:
+        return np.full(count, unknown, np.int64)
+    found: Numbers = column.fill_null(unknown).to_numpy(zero_copy_only=False).astype(np.int64)
+    return found
+
+
+def _sizes(containers: Containers) -> pa.Array | None:
+    return containers.sizes
+
+
+def _rows(containers: Containers) -> pa.Array | None:
+    return containers.rows
