@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +52,15 @@ def main(root: Path, finish: bool) -> None:
         return
     queries = [stream.trigger(processingTime="0 seconds").start() for stream in streams]
     print("running", flush=True)
+    done: list[Any] = [None, None]
+    while all(query.isActive for query in queries):
+        time.sleep(0.02)
+        batches = [query.lastProgress and query.lastProgress.batchId for query in queries]
+        if batches != done:
+            print("batch", flush=True)
+            done = batches
     for query in queries:
-        query.awaitTermination()
+        query.awaitTermination(1)
 
 
 if __name__ == "__main__":
