@@ -109,6 +109,11 @@ class IcebergFeed:
         """Why the rows still need the predicate."""
         return unevaluable(self.predicate)
 
+    @cached_property
+    def pruner(self) -> Pruner:
+        """The predicate, ready to judge."""
+        return Pruner(self.predicate, self.place.timezone)
+
     def rows(self) -> IcebergRows:
         """What reads the files of the last step."""
         assert self._rows is not None
@@ -194,7 +199,7 @@ class _Walk:
     ) -> None:
         self._feed, self._table, self._until, self._last = feed, table, until, last
         self._budget = Budget(limit)
-        self._pruner = Pruner(feed.predicate, table.context.timezone)
+        self._pruner = feed.pruner
         self.work: list[Work] = []
         self.passed = 0
         self.look = Look()

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 FIELD_ID, MISSING = b"field-id", b"missing"
 _NEWEST = 3
+_BATCH = 1 << 16  # entries
 _EXISTING, _ADDED, _DELETED = 0, 1, 2
 _STORED = {
     "date": pa.date32(),
@@ -114,7 +115,7 @@ def _context() -> tuple[Any, int]:
     from datafusion import SessionConfig, SessionContext
 
     # One manifest is one stream, and mostly one batch, which need not be put together; several are read by threads.
-    return SessionContext(SessionConfig().with_target_partitions(1).with_batch_size(1 << 16)), os.getpid()
+    return SessionContext(SessionConfig().with_target_partitions(1).with_batch_size(_BATCH)), os.getpid()
 
 
 def _read_fast(header: Header, data: bytes) -> Read | None:
@@ -123,7 +124,7 @@ def _read_fast(header: Header, data: bytes) -> Read | None:
         flat = flatten(header)
         if flat is None:
             return None
-        table = _decode(flat, header, data).combine_chunks()
+        table = _compact(_decode(flat, header, data).combine_chunks())
     except Exception:
         return None
     except BaseException as error:
@@ -148,6 +149,11 @@ def _decode(flat: Flat, header: Header, data: bytes) -> pa.Table:
         return context.read_avro(path).select(*names).to_arrow_table()
     finally:
         os.unlink(path)
+
+
+def _compact(table: pa.Table) -> pa.Table:
+    """A small manifest in buffers of its own size: those of DataFusion keep room for a whole batch."""
+    return table if table.num_rows > _BATCH // 8 else table.take(pa.array(range(table.num_rows), pa.int64()))
 
 
 def _array(table: pa.Table, name: str) -> pa.Array:
