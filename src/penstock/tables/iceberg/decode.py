@@ -17,6 +17,7 @@ not read, and bounds stay bytes: what they mean depends on the type a column has
 from __future__ import annotations
 
 import json
+import itertools
 import os
 import tempfile
 from collections.abc import Sequence
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 FIELD_ID, MISSING = b"field-id", b"missing"
 _NEWEST = 3
 _BATCH = 1 << 16  # entries
+_TURN = 64  # manifests
+_decoded = itertools.count()
 _EXISTING, _ADDED, _DELETED = 0, 1, 2
 _STORED = {
     "date": pa.date32(),
@@ -110,8 +113,11 @@ def _wrong_size(found: pa.Table, manifest: ManifestFile, data: bytes) -> str | N
 
 
 @lru_cache(maxsize=1)
-def _context() -> tuple[Any, int]:
-    """One context for all, which takes threads and files of ever new names; and the process that made it."""
+def _context(turn: int) -> tuple[Any, int]:
+    """One context for many manifests, which takes threads and files of ever new names; and the process that made it.
+
+    It keeps something of every file that it has read, so after a while another one takes its turn.
+    """
     from datafusion import SessionConfig, SessionContext
 
     # One manifest is one stream, and mostly one batch, which need not be put together; several are read by threads.
@@ -136,7 +142,7 @@ def _read_fast(header: Header, data: bytes) -> Read | None:
 
 
 def _decode(flat: Flat, header: Header, data: bytes) -> pa.Table:
-    context, owner = _context()
+    context, owner = _context(next(_decoded) // _TURN)
     if owner != os.getpid():
         raise RuntimeError("DataFusion's threads are not there after a fork: it would wait for them for ever")
     meta = {"avro.schema": flat.schema.encode(), "avro.codec": header.meta.get("avro.codec", b"null")}
