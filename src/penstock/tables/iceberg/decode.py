@@ -16,8 +16,8 @@ not read, and bounds stay bytes: what they mean depends on the type a column has
 
 from __future__ import annotations
 
-import json
 import itertools
+import json
 import os
 import tempfile
 from collections.abc import Sequence
