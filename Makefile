@@ -23,7 +23,7 @@ help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: demo
-demo: $(STAMP)  ## see it work on generated data
+demo: java $(STAMP)  ## see it work on generated data (needs Java)
 	@$(VENV)/bin/penstock demo
 
 .PHONY: test
@@ -59,6 +59,17 @@ bench: $(STAMP)  ## every benchmark, or one: make bench ONLY=name
 	    echo "== $$name"; $(RUN) -m "benchmarks.$$name"; \
 	done
 
+.PHONY: docs
+docs: $(STAMP)  ## the site of docs/, into build/site
+	@NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --quiet --strict
+	@echo "open build/site/index.html"
+
+.PHONY: dist
+dist: $(STAMP)  ## the sdist and the wheel in dist/, tried out in an empty virtual environment
+	@rm -rf dist
+	@$(RUN) -m build --outdir dist .
+	@$(RUN) tools/smoke_test.py dist
+
 .PHONY: clean
 clean:  ## remove .venv and everything else that make creates
 	@rm -rf $(VENV) .matrix .jars build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
@@ -84,7 +95,7 @@ $(STAMP): pyproject.toml
 	        exit 1; \
 	    fi; \
 	fi
-	@$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[dev,spark]'
+	@$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs,spark]'
 	@touch $@
 
 # Spark's own rule: $JAVA_HOME/bin/java where it is set, else the java on the path. Java 8 calls itself 1.8.

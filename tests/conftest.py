@@ -57,6 +57,7 @@ LONGEST = (
     "spark/test_iceberg_schemas.py",
     "spark/test_hive_oracle.py",
     "interop/test_spark_s3.py",
+    "unit/test_docs.py",
     "spark/test_managed_kills.py",
     "spark/test_stream_kills.py",
     "spark/test_hive_cluster.py",
@@ -70,6 +71,7 @@ PROCESSES_WITH = {"Spark": 2, "Iceberg's Spark runtime": 1}
 OWN_SPARK = {
     "test_managed_kills.py",
     "test_stream_kills.py",
+    "test_demo.py",
     "test_hive_cluster.py",
     "test_hive_and_iceberg_connect.py",
 }

@@ -1,14 +1,20 @@
-"""Runs the Python in Markdown files, so that what the documentation shows is what happens.
+"""Runs the Python and the commands in Markdown files, so that what the documentation shows is what happens.
 
 The ```python blocks of a file run in order in one namespace, as a reader would type them. Where a ```text
 block follows with nothing but blank lines between, it must be what the block before it printed, except that
 
 - white space at the end of a line, and blank lines at the end, do not count;
 - a line `...` stands for any number of lines;
-- a number before ` ms` or ` s` stands for any number, however it is aligned.
+- a number before ` ms` or ` s`, or before ` B`, ` KiB`, ` MiB` or ` bytes`, stands for any number, however it is
+  aligned: times differ from run to run, sizes of files from one version of Parquet's writer to the next.
 
-Only a fence that says exactly `python` is run; ```python no-run is shown and left alone. Blocks run in the
-current directory, and a block that fails has the line numbers of the Markdown file in its traceback.
+A ```console block has commands, `$ penstock …`, each followed by what it prints, by the same rules; a `\\` at
+the end of a line goes on in the next. Nothing below a command means that its output does not matter. A
+command must succeed, unless what is shown begins with `Error:`; then it must end with exit code 2.
+
+Only a fence that says exactly `python` or `console` is run; ```python no-run is shown and left alone. Blocks
+run in this process, in the current directory, and a block that fails has the line numbers of the Markdown file
+in its traceback.
 
     python tools/run_doc_blocks.py README.md docs/architecture.md
 """
@@ -17,14 +23,16 @@ import contextlib
 import difflib
 import io
 import re
+import shlex
 import sys
 import traceback
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 _FENCE = re.compile(r"^(?P<indent> *)(?P<fence>`{3,}|~{3,})(?P<info>[^`]*)$")
 _NUMBER = r" *\d[\d,_]*(?:\.\d+)?(?:e[+-]?\d+)?"
-_TIME = re.compile(rf"{_NUMBER}(?= m?s\b)")
+_MEASURED = re.compile(rf"{_NUMBER}(?= (?:m?s|B|[KM]iB|bytes)\b)")
 
 
 class DocError(Exception):
@@ -74,7 +82,7 @@ def _unindented(line: str, indent: int) -> str:
 
 
 def run_file(path: Path) -> int:
-    """Run the Python blocks of one file; how many there were. Raises DocError for the first that is wrong."""
+    """Run the blocks of one file; how many there were. Raises DocError for the first that is wrong."""
     try:
         blocks = read_blocks(path.read_text(encoding="utf-8"))
     except DocError as error:
@@ -82,6 +90,9 @@ def run_file(path: Path) -> int:
     namespace: dict[str, object] = {"__name__": "__main__"}
     count = 0
     for index, block in enumerate(blocks):
+        if block.info == "console":
+            _run_commands(block, path)
+            count += 1
         if block.info != "python":
             continue
         printed = _run_block(block, path, namespace)
@@ -104,6 +115,41 @@ def _run_block(block: Block, path: Path, namespace: dict[str, object]) -> str:
     return printed.getvalue()
 
 
+def _run_commands(block: Block, path: Path) -> None:
+    for line, command, expected in _commands(block, path):
+        where = f"{path}:{line}: "
+        words = shlex.split(command)
+        if words[:1] != ["penstock"]:
+            raise DocError(f"{where}only penstock is run here, and this is {command!r}; say console no-run")
+        code, printed = _run_command(words[1:])
+        if code != (2 if expected.text.startswith("Error:") else 0):
+            raise DocError(f"{where}{command} ended with {code}\n{printed}")
+        if expected.text.strip():
+            _compare(expected, printed, path)
+
+
+def _commands(block: Block, path: Path) -> Iterator[tuple[int, str, Block]]:
+    """The commands of a block, each with its line and with what is shown below it."""
+    if not block.text.startswith("$ "):
+        raise DocError(f"{path}:{block.line}: a console block begins with a command: $ penstock …")
+    for found in re.finditer(r"^\$ ((?:.*\\\n)*.*)\n?((?:(?!\$ ).*\n?)*)", block.text, re.MULTILINE):
+        line = block.line + block.text[: found.start()].count("\n")
+        below = Block("text", tuple(found[2].splitlines()), line + found[1].count("\n") + 1, True)
+        yield line, found[1].replace("\\\n", " "), below
+
+
+def _run_command(arguments: list[str]) -> tuple[int, str]:
+    """The exit code, and what a terminal would show: both streams as they come."""
+    from click.testing import CliRunner
+
+    from penstock.cli.main import main as penstock
+
+    result = CliRunner().invoke(penstock, arguments, prog_name="penstock")
+    failed = result.exception is not None and not isinstance(result.exception, SystemExit)
+    trace = "".join(traceback.format_exception(result.exception)) if failed else ""
+    return result.exit_code, result.output + trace
+
+
 def _compare(expected: Block, printed: str, path: Path) -> None:
     if matches(expected.text, printed):
         return
@@ -120,7 +166,7 @@ def matches(expected: str, printed: str) -> bool:
 
 
 def _line_pattern(line: str) -> str:
-    return _NUMBER.join(re.escape(piece) for piece in _TIME.split(line))
+    return _NUMBER.join(re.escape(piece) for piece in _MEASURED.split(line))
 
 
 def _stripped(text: str) -> list[str]:

@@ -103,7 +103,12 @@ class LimitError(PenstockError, RuntimeError):
 def _one_line(*parts: str | None) -> str:
     # Cut before escaping: a message that quotes a text of 1 MB must not cost 1 MB of output.
     line = "; ".join(part if len(part) <= _LINE_LIMIT else f"{part[:_LINE_LIMIT]}…" for part in parts if part)
-    return "".join(map(_shown, line))
+    return printable(line)
+
+
+def printable(text: str) -> str:
+    """A text on one line: what would not simply be drawn, such as a mark that turns the direction, as its escape."""
+    return text if text.isprintable() else "".join(map(_shown, text))
 
 
 def _excerpt(text: str, position: int) -> str:

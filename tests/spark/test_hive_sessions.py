@@ -285,6 +285,7 @@ def run_python(code: str, *arguments: str, timeout: int = 240, **environment: st
     return done.stdout
 
 
+@pytest.mark.slow
 def test_spark_stopped_and_started_again_in_one_process(layout: Layout) -> None:
     out = run_python(
         """

@@ -60,13 +60,27 @@ def test_version_is_the_packages_version():
 @pytest.mark.parametrize(("options", "json"), [([], False), (["--json"], True)])
 def test_demo_passes_on_who_it_prints_for(monkeypatch, options, json):
     calls: list[bool] = []
-    result = run_demo(monkeypatch, lambda json: calls.append(json), *options)
+    result = run_demo(monkeypatch, lambda json, **_: calls.append(json), *options)
     assert result.exit_code == 0
     assert calls == [json]
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--rows", "10"], "10 rows are too few"),
+        (["--folder", "."], ". is not an empty folder"),
+        (["--rows", "x"], "'x'"),
+    ],
+)
+def test_a_demo_that_cannot_be_run_is_refused_at_once(options, said):
+    result = CliRunner().invoke(main, ["demo", *options])
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
 def test_a_penstock_error_is_one_line_on_stderr_and_exit_code_2(monkeypatch):
-    def run(json: bool) -> None:
+    def run(json: bool, **_: object) -> None:
         raise PenstockError("no such table: web.events", hint="penstock partitions lists them")
 
     result = run_demo(monkeypatch, run)
@@ -76,7 +90,7 @@ def test_a_penstock_error_is_one_line_on_stderr_and_exit_code_2(monkeypatch):
 
 
 def test_a_predicate_error_shows_its_place(monkeypatch):
-    def run(json: bool) -> None:
+    def run(json: bool, **_: object) -> None:
         raise PredicateError("unexpected ')'", "a = )", 4)
 
     result = run_demo(monkeypatch, run)
@@ -85,7 +99,7 @@ def test_a_predicate_error_shows_its_place(monkeypatch):
 
 
 def test_any_other_error_keeps_its_traceback(monkeypatch):
-    def run(json: bool) -> None:
+    def run(json: bool, **_: object) -> None:
         raise KeyError("a defect")
 
     result = run_demo(monkeypatch, run)

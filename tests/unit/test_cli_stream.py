@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -108,7 +109,7 @@ def test_bad_input_is_one_line(layout: Path, options: list[str], said: str) -> N
 
 def test_a_position_of_another_filter(layout: Path, tmp_path: Path) -> None:
     place = str(tmp_path / "position.json")
-    add(layout, "a", 5)  # the newest of all: what is older counts as read, whatever the filter was
+    os.utime(layout / "app=b" / "3.parquet", (1, 1))  # what is older than what was read counts as read
     run(layout, "--once", "--position", place, "--where", "app = 'a'")
     refused = run(layout, "--once", "--position", place, "--where", "app = 'b'")
     assert refused.exit_code == 2

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import penstock
 from tools.run_doc_blocks import DocError, main, matches, read_blocks, run_file
 
 README = Path(__file__).parents[2] / "README.md"
@@ -51,9 +52,36 @@ def test_a_text_block_elsewhere_is_only_text(tmp_path, between):
     assert run_file(write(tmp_path, f"'''python\nprint(1)\n'''\n{between}'''text\nfree\n'''\n")) == 1
 
 
-@pytest.mark.parametrize("info", ["python no-run", "pycon", "sh", "text", ""])
-def test_only_blocks_that_say_python_run(tmp_path, info):
+@pytest.mark.parametrize("info", ["python no-run", "console no-run", "pycon", "sh", "text", ""])
+def test_only_blocks_that_say_python_or_console_run(tmp_path, info):
     assert run_file(write(tmp_path, f"'''{info}\nraise SystemExit\n'''\n")) == 0
+
+
+def test_commands_run_and_print_what_stands_below_them(tmp_path):
+    version = f"$ penstock --version\npenstock, version {penstock.__version__}\n"
+    assert run_file(write(tmp_path, f"'''console\n{version}$ penstock \\\n  --help\n{version}'''\n")) == 1
+
+
+def test_a_command_that_prints_something_else_is_found_with_its_line(tmp_path):
+    page = write(tmp_path, "'''console\n$ penstock --help\n$ penstock --version\npenstock, version x\n'''\n")
+    with pytest.raises(DocError, match=r"page\.md:4: (?s:.)*-penstock, version x"):
+        run_file(page)
+
+
+def test_a_command_may_fail_only_with_the_error_that_is_shown(tmp_path):
+    command = "$ penstock explain web.events --warehouse nowhere"
+    error = f"Error: no table 'web.events' in {Path.cwd()}/nowhere; there are: none"
+    assert run_file(write(tmp_path, f"'''console\n{command}\n{error}\n'''\n")) == 1
+    with pytest.raises(DocError, match=r"page\.md:2: .* ended with 2"):
+        run_file(write(tmp_path, f"'''console\n{command}\n'''\n"))
+    with pytest.raises(DocError, match="prints something else"):
+        run_file(write(tmp_path, f"'''console\n{command}\nError: another one\n'''\n"))
+
+
+@pytest.mark.parametrize("text", ["$ ls", "penstock --version"])
+def test_only_penstock_is_run_in_a_console_block(tmp_path, text):
+    with pytest.raises(DocError, match=r"page\.md:2: "):
+        run_file(write(tmp_path, f"'''console\n{text}\n'''\n"))
 
 
 def test_a_failing_block_has_the_lines_of_the_document_in_its_traceback(tmp_path):
@@ -97,6 +125,7 @@ def test_a_block_that_is_never_closed_is_an_error(tmp_path):
         ("took 1.5 ms", "took 12 ms"),
         ("took 1.5 s, then 3 ms", "took 1,000.25 s, then 1.2e-05 ms"),
         ("plan   9.1 ms", "plan  12.4 ms"),
+        ("bytes 25 B of 1.5 KiB", "bytes 1,000 B of  20 KiB"),
         ("(a+b)* 3 of 5", "(a+b)* 3 of 5"),
     ],
 )
@@ -117,6 +146,8 @@ def test_output_matches(expected, printed):
         ("3 sessions", "4 sessions"),
         ("took 1 ms", "took 1 s"),
         ("took 1 ms", "took x ms"),
+        ("1 KiB", "1 MiB"),
+        ("3 Bars", "4 Bars"),
         (".", "x"),
     ],
 )

@@ -1,10 +1,12 @@
-"""The demo: plan queries over a small generated event log and show what was read, what was not, and why.
+"""The demo: a log as it arrives, written three ways, asked the same questions, followed by a stream, and compacted.
 
-Then the log is written to a lake in a temporary folder, twice: each partition with files of its own, and with small
-partitions sharing files.
+    the log ──Spark──→ a Hive layout (Spark's own writer)      ┐
+                   ──→ an Iceberg table, files by partition    ├─→ the same queries, in Spark ─→ one table, side by side
+                   ──→ a Penstock table: small partitions      ┘
+                       share files, hot headers are columns
 
-Everything that is printed was measured in the run. Every query is also answered without pruning, and the two answers
-are compared before a number is shown.
+Everything that is printed was measured in this run; the files that a query opens and the bytes that it reads are those
+that Spark counted. The answers of all tables are compared before a number is shown.
 """
 
 from __future__ import annotations
@@ -13,142 +15,283 @@ import json as jsonlib
 import sys
 import tempfile
 import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
-DAYS, APPS, ROWS = 14, 20, 120_000
-QUERIES = (
-    "app = 'app-03' AND ts >= '2026-05-17' AND ts < '2026-05-19'",
-    "user_id IN (17, 4711, 90210) AND ts >= '2026-05-20'",
-    "cast(ts AS date) = '2026-05-14' AND (app LIKE 'app-1%' OR status >= 500)",
-    "NOT (app <> 'app-00' OR duration_ms < 900)",
-    "checksum(path) = 7 AND app IN ('app-18', 'app-19')",
-)
+from penstock.errors import PenstockError
 
-ONE = "app = 'app-03' AND ts >= '2026-05-17' AND ts < '2026-05-18'"
-
-
-def run(json: bool = False) -> None:
-    """Generate the log, plan and answer the queries, print the report."""
-    from penstock.tables.memory import MemoryTable
-
-    if not json:
-        print(
-            f"generating {ROWS:,} events, {DAYS} days x {APPS} apps, partitioned by day(ts), app",
-            file=sys.stderr,
-        )
-    rows = _events()
-    table = MemoryTable.from_rows(rows, partition_by=["day(ts)", "app"], rows_per_file=500)
-    plans = [(where, table.plan(where)) for where in QUERIES]
-    for where, _ in plans[:-1]:  # the last one calls a function that only the user's Spark would know
-        _check_answer(table, where)
-    stored = _stored(table, rows)
-    if json:
-        print(jsonlib.dumps({"queries": [plan.report.to_dict() for _, plan in plans], "tables": stored}, indent=2))
-        return
-    _print_plans(plans)
-    _print_stored(stored)
+QUERIES = {
+    "one app, two days": (
+        "SELECT count(*), round(sum(duration_ms), 3) FROM {table} WHERE {where}",
+        "app = 'app-07' AND ts >= '2026-05-17' AND ts < '2026-05-19'",
+    ),
+    "errors of small apps": (
+        "SELECT app, count(*) FROM {table} WHERE {where} GROUP BY app ORDER BY app",
+        "app IN ('app-21', 'app-25', 'app-29') AND status >= 500",
+    ),
+    "one header of one app": (
+        "SELECT headers['agent'], count(*) FROM {table} WHERE {where} GROUP BY ALL ORDER BY 2 DESC, 1 LIMIT 5",
+        "headers['country'] = 'DE' AND app = 'app-03'",
+    ),
+}
+STREAM, COMES = "app = 'app-11'", "app IN ('app-11', 'app-12', 'app-13', 'app-14')"
+SETTINGS = {
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+}
 
 
-def _events() -> Any:
-    """A skewed log: a few apps have most of the events, users come in ranges, a few paths and statuses."""
-    import numpy as np
-    import pyarrow as pa
+@dataclass
+class Measured:
+    """One way to keep the log, and what it costs."""
 
-    from penstock.predicate.types import TIMESTAMP
-
-    random = np.random.default_rng(20260514)
-    weights = 1 / np.arange(1, APPS + 1) ** 1.3
-    app = random.choice(APPS, ROWS, p=weights / weights.sum())
-    day = 20587 * 86_400_000_000  # 2026-05-14
-    ts = np.sort(day + random.integers(0, DAYS * 86_400_000_000, ROWS))
-    user = random.integers(0, 100_000, ROWS)
-    order = np.lexsort((user, app, ts // 86_400_000_000))  # sorted by user within a file's partition
-    return pa.table(
-        {
-            "ts": pa.array(ts[order]).view(pa.timestamp("us")).cast(TIMESTAMP),
-            "app": pa.array([f"app-{i:02d}" for i in range(APPS)]).take(pa.array(app[order])),
-            "user_id": user[order],
-            "status": random.choice([200, 200, 200, 200, 304, 404, 500], ROWS).astype(np.int32),
-            "duration_ms": random.gamma(2.0, 120.0, ROWS),
-            "path": pa.array([f"/p/{i}" for i in range(500)]).take(pa.array(random.integers(0, 500, ROWS))),
-        }
-    )
+    name: str
+    files: int = 0
+    bytes: int = 0
+    written_seconds: float | None = None
+    files_opened: int = 0
+    bytes_read: int = 0
+    planning_seconds: float = 0.0
+    query_seconds: float = 0.0
+    answers: list[Any] = field(default_factory=list)
 
 
-def _check_answer(table: Any, where: str) -> None:
-    """The rows found through the plan must be those found by looking at every row."""
-    from penstock.predicate.bind import bind_text
-    from penstock.predicate.evaluate import filter_table
+def run(json: bool = False, rows: int = 200_000, folder: str | None = None) -> None:
+    """Run the whole pipeline and print what it measured."""
+    start = time.perf_counter()
+    if rows < 1_000:
+        raise PenstockError(f"{rows} rows are too few for all partitions", hint="give 1000 or more")
+    if folder is not None and Path(folder).exists() and (not Path(folder).is_dir() or any(Path(folder).iterdir())):
+        raise PenstockError(f"{folder} is not an empty folder", hint="give one that is empty or does not exist")
+    home = Path(tempfile.mkdtemp(prefix="penstock-demo-") if folder is None else folder).absolute()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        told = _pipeline(home, rows)
+    told["seconds"] = time.perf_counter() - start
+    print(jsonlib.dumps(told, indent=2, default=str)) if json else _print(told)
 
-    pruned, full = table.arrow(where), filter_table(bind_text(where, table.schema), table.rows())
-    if not pruned.equals(full):
-        raise AssertionError(f"pruning changed the answer of {where}")
 
-
-def _stored(table: Any, rows: Any) -> list[dict[str, Any]]:
-    """The log as two tables of a lake, and what they cost."""
+def _pipeline(home: Path, rows: int) -> dict[str, Any]:
+    from penstock.cli.demo_log import BATCHES, make_batches
+    from penstock.spark.session import session
     from penstock.tables.lake import connect
 
-    found: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory(prefix="penstock-demo-") as folder:
-        lake = connect(folder)
-        for name, rule in (("files of their own", None), ("small ones share files", ["app"])):
-            made = lake.create_table(f"web.log{len(found)}", rows.schema, ["day(ts)", "app"], coalesce=rule)
-            start = time.perf_counter()
-            made.append(rows)
-            written = time.perf_counter() - start
-            plan = made.plan(ONE)
-            start = time.perf_counter()
-            answers = [made.count(where) for where in QUERIES[:-1]]
-            asked = time.perf_counter() - start
-            if answers != [table.arrow(where).num_rows for where in QUERIES[:-1]]:
-                raise AssertionError("the written table has another answer")
-            files = made.plan().report.files
-            found.append(
-                {
-                    "partitions": name,
-                    "files": files.total,
-                    "bytes": files.bytes,
-                    "write_seconds": written,
-                    "files_for_one_app_and_day": plan.report.files.kept,
-                    "queries_seconds": asked,
-                }
-            )
+    with _step("starting Spark"):
+        spark = session(**SETTINGS)
+    with _step(f"generating {rows:,} events in {BATCHES} batches, the last with rows that come late"):
+        frames = [_frame(spark, batch, home / "log" / str(i)) for i, batch in enumerate(make_batches(rows))]
+    lake, root = connect(home / "lake"), home / "hive"
+    alone, hive, plain, ours = _written(lake, frames, root)
+    for measured, ask in (
+        (alone, lambda text: _by_spark(spark, root, text)),
+        (hive, lambda text: lake.sql(text.replace("{table}", "web.layout"), spark)),
+        (plain, lambda text: lake.sql(text.replace("{table}", "web.plain"), spark)),
+        (ours, lambda text: lake.sql(text.replace("{table}", "web.events"), spark)),
+    ):
+        with _step(f"asking {len(QUERIES)} questions: {measured.name}"):
+            _ask(spark, ask, measured)
+    with _step(f"a stream of web.events where {STREAM}, while rows come"):
+        stream = _follow(lake, spark, frames[0].where(COMES), home)
+    compacted = Measured("… compacted")
+    with _step("compacting web.events, and asking again"):
+        events: Any = lake.table("web.events")
+        compacted.written_seconds = _timed(events.compact)
+        _count(compacted, events)
+        _ask(spark, lambda text: lake.sql(text.replace("{table}", "web.events"), spark), compacted)
+    found = [alone, hive, plain, ours, compacted]
+    _check(found)
+    with _step("drawing the report"):
+        page = _page(lake, home)
+    spark.stop()
+    return {"tables": [asdict(each) for each in found], "stream": stream, "lake": str(home / "lake"), "report": page}
+
+
+def _frame(spark: Any, rows: Any, folder: Path) -> Any:
+    """A batch of the log as Spark reads it."""
+    import pyarrow.parquet as pq
+
+    folder.mkdir(parents=True)
+    pq.write_table(rows, folder / "rows.parquet")
+    return spark.read.parquet(str(folder))
+
+
+def _written(lake: Any, frames: Sequence[Any], root: Path) -> list[Measured]:
+    """The log as a Hive layout, as an Iceberg table, and as a Penstock table; the layout stands for two readers."""
+    from pyspark.sql import functions as F
+
+    from penstock.tables.hive.table import hive
+
+    alone, layout = Measured("Hive, Spark alone"), Measured("Hive, Penstock")
+    plain, ours = Measured("Iceberg, Penstock"), Measured("Penstock table")
+
+    def by_spark() -> None:
+        for frame in frames:
+            rows = frame.withColumn("day", F.to_date("ts"))
+            rows.write.mode("append").partitionBy("day", "app").parquet(str(root))
+
+    with _step("writing a Hive layout with Spark's own partitionBy"):
+        alone.written_seconds = layout.written_seconds = _timed(by_spark)
+        table = lake.register("web.layout", hive(root, "day date, app string"))
+        for measured in (alone, layout):
+            _count(measured, table)
+    made: list[tuple[Measured, str, dict[str, Any]]] = [
+        (plain, "web.plain", {}),
+        (ours, "web.events", {"coalesce": "app", "shred": {"headers": ["country", "agent"]}}),
+    ]
+    for measured, name, how in made:
+        with _step(f"writing {name}: {measured.name}"):
+            new = lake.create_table(name, frames[0].schema, ["day(ts)", "app"], **how)
+            measured.written_seconds = _timed(lambda new=new: [new.append(frame) for frame in frames])  # type: ignore[misc]
+            _count(measured, new)
+    return [alone, layout, plain, ours]
+
+
+def _by_spark(spark: Any, root: Path, text: str) -> Any:
+    spark.read.parquet(str(root)).createOrReplaceTempView("by_spark")
+    return spark.sql(text.replace("{table}", "by_spark"))
+
+
+def _count(measured: Measured, table: Any) -> None:
+    files = table.plan().report.files
+    measured.files, measured.bytes = files.total, files.bytes
+
+
+def _ask(spark: Any, ask: Callable[[str], Any], measured: Measured) -> None:
+    """Ask all questions, after a first round that is no measure: code is compiled and caches are filled by it."""
+    _asked(ask, Measured(measured.name))
+    before = _read_so_far(spark)
+    _asked(ask, measured)
+    measured.bytes_read = _read_so_far(spark) - before
+
+
+def _read_so_far(spark: Any) -> int:
+    """The bytes that Spark's tasks have read from files."""
+    store = spark._jsc.sc().statusStore()
+    spark._jsc.sc().listenerBus().waitUntilEmpty()
+    return int(store.executorSummary("driver").totalInputBytes())
+
+
+def _asked(ask: Callable[[str], Any], measured: Measured) -> None:
+    """Ask all questions; the files, and the time to find them, are what Spark's scans counted."""
+    for text, where in QUERIES.values():
+        start = time.perf_counter()
+        frame = ask(text.replace("{where}", where))
+        opened = time.perf_counter()
+        measured.answers.append([tuple(row) for row in frame.collect()])
+        measured.query_seconds += time.perf_counter() - start
+        measured.planning_seconds += opened - start
+        for metrics in _scans(frame):
+            measured.files_opened += metrics.get("numFiles", 0)
+            measured.planning_seconds += metrics.get("metadataTime", 0) / 1000
+
+
+def _scans(frame: Any) -> list[dict[str, int]]:
+    """What the scans of a query counted."""
+    leaves = frame._jdf.queryExecution().executedPlan().collectLeaves()
+    found = []
+    for i in range(leaves.size()):
+        metrics = leaves.apply(i).metrics()
+        names = [name for name in ("numFiles", "metadataTime") if metrics.contains(name)]
+        found.append({name: int(metrics.apply(name).value()) for name in names})
     return found
 
 
-def _print_stored(stored: list[dict[str, Any]]) -> None:
+def _follow(lake: Any, spark: Any, rows: Any, home: Path) -> dict[str, Any]:
+    """A stream that begins now; rows of four apps come, and one of them is wanted."""
+    from penstock.spark.stream_report import stream_report
+
+    events = lake.table("web.events")
+    wanted, come = rows.where(STREAM).count(), rows.count()
+    out = events.stream(spark, where=STREAM, starting="latest", poll_seconds=0.1).writeStream.format("noop")
+    query = out.option("checkpointLocation", str(home / "checkpoint")).start()
+    try:
+        query.processAllAvailable()
+        events.append(rows)
+        query.processAllAvailable()
+        reached = sum(progress.numInputRows for progress in query.recentProgress)
+        report = stream_report(query)
+    finally:
+        query.stop()
+    if reached != wanted:
+        raise AssertionError(f"{reached} rows reached the stream, expected {wanted}")
+    return {
+        "where": STREAM,
+        "rows_that_came": come,
+        "rows_that_reached_it": reached,
+        "files_read": report.sources[0].files,
+    }
+
+
+def _check(found: Sequence[Measured]) -> None:
+    """All tables hold the same rows: every question has one answer."""
+    for measured in found[1:]:
+        if measured.answers != found[0].answers:
+            raise AssertionError(f"{measured.name} has another answer than {found[0].name}")
+
+
+def _page(lake: Any, home: Path) -> str:
+    from penstock.report.data import collect
+    from penstock.report.page import page
+
+    path = home / "report.html"
+    path.write_text(page(collect(lake.table("web.events"), QUERIES["one app, two days"][1])))
+    return str(path)
+
+
+def _print(told: dict[str, Any]) -> None:
     from rich.console import Console
-    from rich.table import Table as RichTable
+    from rich.table import Table
 
-    shown = RichTable(title=f"the same log in a lake, {DAYS * APPS} partitions", title_justify="left")
-    for name in ("partitions have", "files", "bytes", "written in", "files for one app and day", "the queries"):
-        shown.add_column(name, justify="left" if name.startswith("part") else "right")
-    for each in stored:
-        numbers = (each["files"], each["bytes"])
-        shown.add_row(
-            each["partitions"],
-            *(f"{n:,}" for n in numbers),
-            f"{each['write_seconds']:.2f} s",
-            f"{each['files_for_one_app_and_day']}",
-            f"{each['queries_seconds'] * 1000:.0f} ms",
-        )
-    Console().print(shown)
+    from penstock.prune.report import human_bytes
 
-
-def _print_plans(plans: list[tuple[str, Any]]) -> None:
-    from rich.console import Console
-    from rich.table import Table as RichTable
-
+    title = f"the same log, and what {len(QUERIES)} questions with the same answers open and read"
+    shown = Table(title=title, title_justify="left")
+    for name in (
+        "kept as",
+        "files",
+        "bytes",
+        "written in",
+        "opened",
+        "read",
+        "planned in",
+        "answered in",
+    ):
+        shown.add_column(name, justify="left" if name == "kept as" else "right")
+    for each in told["tables"]:
+        sizes = (f"{each['files']:,}", human_bytes(each["bytes"]), f"{each['written_seconds']:.1f} s")
+        opened = (f"{each['files_opened']:,}", human_bytes(each["bytes_read"]))
+        times = (f"{each['planning_seconds']:.2f} s", f"{each['query_seconds']:.2f} s")
+        shown.add_row(each["name"], *sizes, *opened, *times)
     console = Console()
-    for where, plan in plans:
-        console.rule(f"[bold]{where}", align="left")
-        console.print(plan.explain(), highlight=False, markup=False)
-    summary = RichTable(title="what each query reads", title_justify="left")
-    for name in ("query", "files read", "of", "match whole", "rows read", "planned in"):
-        summary.add_column(name, justify="left" if name == "query" else "right")
-    for where, plan in plans:
-        files = plan.report.files
-        row = (files.kept, files.total, files.whole, files.rows_kept)
-        summary.add_row(where, *(f"{n:,}" for n in row), f"{plan.report.seconds * 1000:.1f} ms")
-    console.print(summary)
+    console.width = max(console.width, 110)
+    console.print(shown)
+    stream = told["stream"]
+    console.print(
+        f"the stream where {stream['where']}: of {stream['rows_that_came']:,} rows that came, "
+        f"{stream['rows_that_reached_it']:,} were read, from {stream['files_read']:,} files",
+        highlight=False,
+    )
+    console.print(f"the lake is in {told['lake']}", highlight=False, soft_wrap=True)
+    console.print(f"the report is {told['report']}", highlight=False, soft_wrap=True)
+    console.print(f"all of it took {told['seconds']:.0f} s", highlight=False)
+
+
+@contextmanager
+def _step(doing: str) -> Iterator[None]:
+    """Say on stderr what is done, and how long it took."""
+    start = time.perf_counter()
+    print(f"{doing} …", end=" ", file=sys.stderr, flush=True)
+    yield
+    print(f"{time.perf_counter() - start:.1f} s", file=sys.stderr, flush=True)
+
+
+def _timed(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start

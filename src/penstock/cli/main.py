@@ -6,6 +6,7 @@ where there is one) and exit code 2, the same as click's own usage errors; every
 of Penstock and keeps its traceback.
 """
 
+import os
 from typing import Any
 
 import click
@@ -22,6 +23,8 @@ class _Commands(click.Group):
     """A group whose commands may raise PenstockError."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        if os.environ.get("NO_COLOR"):
+            ctx.color = False
         try:
             return super().invoke(ctx)
         except PenstockError as error:
@@ -34,6 +37,7 @@ def main() -> None:
     """Only the files that a query needs get through."""
 
 
+_PATH = click.Path(readable=False)  # a name is fine too; shells complete it as a path
 _json = click.option("--json", is_flag=True, help="Print for machines.")
 _partition_by = click.option(
     "--partition-by", default="auto", show_default=True, help="Partition columns of a path: 'dt date, app string'."
@@ -48,7 +52,7 @@ _timezone = click.option("--timezone", default="UTC", show_default=True, help="T
 
 
 @main.command()
-@click.argument("table")
+@click.argument("table", type=_PATH)
 @click.option("--where", help="A predicate in Spark SQL.")
 @click.option("--path", help="A LIKE pattern that a file's URL must match.")
 @_partition_by
@@ -69,7 +73,7 @@ def explain(where: str | None, path: str | None, json: bool, **place: str) -> No
 
 
 @main.command()
-@click.argument("table")
+@click.argument("table", type=_PATH)
 @click.option("--where", help="A predicate in Spark SQL.")
 @_partition_by
 @_storage
@@ -89,7 +93,7 @@ def partitions(where: str | None, json: bool, **place: str) -> None:
 @click.argument("query")
 @_warehouse
 @_catalog
-@click.option("--limit", default=100, show_default=True, help="How many rows to print at most.")
+@click.option("--limit", type=click.IntRange(0), default=100, show_default=True, help="How many rows to print at most.")
 @_json
 def sql(query: str, warehouse: str, catalog: str | None, limit: int, json: bool) -> None:
     """Run QUERY with Spark over the tables of a warehouse."""
@@ -152,7 +156,7 @@ def sweep(older_than: str, dry_run: bool, json: bool, **place: str) -> None:
 
 
 @main.command()
-@click.argument("source")
+@click.argument("source", type=_PATH)
 @click.argument("table")
 @click.option("--partition-by", help="How a new table is partitioned: 'day(ts), app'.")
 @click.option("--coalesce", help="Columns whose small partitions share files: app,region.")
@@ -179,7 +183,7 @@ def ingest(json: bool, **place: str) -> None:
 
 
 @main.command()
-@click.argument("table")
+@click.argument("table", type=_PATH)
 @click.option("--where", help="A predicate in Spark SQL.")
 @click.option("--columns", help="What is read: 'id, headers['content-type']'.")
 @click.option("--starting", default="earliest", show_default=True,
@@ -229,9 +233,81 @@ def stream(
 
 
 @main.command()
+@click.argument("table", type=_PATH)
+@click.option("--where", help="A predicate in Spark SQL.")
+@click.option("--path", help="A LIKE pattern that a file's URL must match.")
+@click.option("-o", "--output", default="report.html", show_default=True, help="The file that is written.")
+@click.option("--no-advice", is_flag=True, help="Leave the advice out, which reads a sample of maps.")
+@_partition_by
+@_storage
+@_timezone
+@_warehouse
+@_catalog
+@_snapshot
 @_json
-def demo(json: bool) -> None:
-    """Show Penstock at work on generated data."""
+def report(where: str | None, path: str | None, output: str, no_advice: bool, json: bool, **place: str) -> None:
+    """Write a page about TABLE: a map of it, what a query reads, and why.
+
+    TABLE is a name, an Iceberg table's metadata file, or the path or URL of a Hive layout. All of it is listed once.
+    """
+    from penstock.cli.report import report as run
+
+    run(place, where, path, output, not no_advice, json)
+
+
+@main.command()
+@click.argument("table", type=_PATH)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port.  [default: a free one]")
+@click.option("--open", "show", is_flag=True, help="Open the page in the browser.")
+@click.option("--no-advice", is_flag=True, help="Leave the advice out, which reads a sample of maps.")
+@_partition_by
+@_storage
+@_timezone
+@_warehouse
+@_catalog
+@_snapshot
+@_json
+def serve(port: int, show: bool, no_advice: bool, json: bool, **place: str) -> None:
+    """Show the same page live, on this machine only, with a field to type predicates into. Nothing is written."""
+    from penstock.cli.report import serve as run
+
+    run(place, port, not no_advice, show, json)
+
+
+@main.command()
+@click.argument("table", required=False, type=_PATH)
+@click.option("--spark", is_flag=True, help="Also start Spark and run a small job.")
+@click.option("--warehouse", help="Where tables are known by name.  [default for a name: ./warehouse]")
+@_catalog
+@_storage
+@_json
+@click.pass_context
+def doctor(ctx: click.Context, /, table: str | None, spark: bool, json: bool, **place: str | None) -> None:
+    """Check Java, PySpark, the workers' Python, the libraries and, where one is given, the access to TABLE.
+
+    TABLE is a name, or a path or URL. Every problem comes with what helps; the exit code is 1 when there is one.
+    """
+    from penstock.cli.doctor import doctor as run
+
+    ctx.exit(0 if run(table, place, spark, json) else 1)
+
+
+@main.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@_json
+def completion(shell: str, json: bool) -> None:
+    """Print the script that makes SHELL complete commands, options and paths: eval "$(penstock completion bash)"."""
+    from penstock.cli.completion import completion as run
+
+    run(main, shell, json)
+
+
+@main.command()
+@click.option("--rows", default=200_000, show_default=True, help="How many events are generated.")
+@click.option("--folder", help="Where everything is kept; a new temporary folder without it.")
+@_json
+def demo(rows: int, folder: str | None, json: bool) -> None:
+    """Show Penstock at work on generated data: written three ways, queried, streamed, compacted."""
     from penstock.cli.demo import run
 
-    run(json=json)
+    run(json=json, rows=rows, folder=folder)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from penstock.errors import LakeError
+from penstock.errors import LakeError, printable
 
 _WIDEST = 10_000
 
@@ -18,7 +18,7 @@ def explain(place: Mapping[str, str], where: str | None, path: str | None, json:
     """The plan of a query over one table."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        plan = open_table(place).plan(where, path=path)
+        plan = _planned(open_table(place), where, path)
     if json:
         click.echo(jsonlib.dumps(plan.to_dict(), indent=2, default=str))
         return
@@ -30,7 +30,8 @@ def partitions(place: Mapping[str, str], where: str | None, json: bool) -> None:
     """The partitions of one table."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        found = open_table(place).partitions(where)
+        table = open_table(place)
+        found = table.partitions_of(_planned(table, where)) if _is_listed(table) else table.partitions(where)
     if json:
         click.echo(jsonlib.dumps(found.to_pylist(), indent=2, default=str))
         return
@@ -40,16 +41,33 @@ def partitions(place: Mapping[str, str], where: str | None, json: bool) -> None:
 
 def sql(query: str, warehouse: str, catalog: str | None, limit: int, json: bool) -> None:
     """The first rows of a query's answer."""
+    from penstock.spark.progress import progress
     from penstock.tables.lake import connect
 
-    frame = connect(warehouse, catalog=catalog).sql(query)
-    rows = [row.asDict(recursive=True) for row in frame.limit(limit + 1).collect()]
+    with progress("asking Spark"):
+        frame = connect(warehouse, catalog=catalog).sql(query)
+        rows = [row.asDict(recursive=True) for row in frame.limit(limit + 1).collect()]
     if json:
         click.echo(jsonlib.dumps(rows[:limit], indent=2, default=str))
         return
     _print_rows(frame.columns, [list(row.values()) for row in rows[:limit]])
     if len(rows) > limit:
         click.echo(f"… more than {limit:,} rows; see --limit", err=True)
+
+
+def _planned(table: Any, where: str | None, path: str | None = None) -> Any:
+    """A plan; of directories, with the number of those that are listed while it goes on."""
+    from penstock.spark.progress import progress
+
+    if not _is_listed(table):
+        return table.plan(where, path=path)
+    walk = table.walk(table.bind(where, path))
+    with progress(f"listing {printable(table.storage.url)}", lambda: f"{walk.lister.calls:,} directories"):
+        return walk.plan()
+
+
+def _is_listed(table: Any) -> bool:
+    return hasattr(table, "walk")
 
 
 def open_table(place: Mapping[str, str]) -> Any:
@@ -61,9 +79,14 @@ def open_table(place: Mapping[str, str]) -> Any:
     name, snapshot = place["table"], place.get("snapshot")
     if name.endswith(".metadata.json"):
         return _at(iceberg(name, storage=place["storage"], timezone=place["timezone"]), snapshot)
-    if "/" not in name and "." in name.strip("."):
+    if is_name(name):
         return _at(connect(place["warehouse"], catalog=place["catalog"]).table(name), snapshot)
     return hive(name, place["partition_by"], storage=place["storage"], timezone=place["timezone"])
+
+
+def is_name(text: str) -> bool:
+    """Whether this is `namespace.name`; everything else is a path or a URL."""
+    return "/" not in text and "." in text.strip(".") and not text.endswith(".metadata.json")
 
 
 def _at(table: Any, snapshot: str | None) -> Any:
@@ -88,10 +111,10 @@ def _print_rows(names: list[str], rows: list[list[Any]]) -> None:
 
     table = Table()
     for name in names:
-        table.add_column(name, overflow="fold")
+        table.add_column(printable(name), overflow="fold")
     for row in rows:
-        table.add_row(*("NULL" if value is None else str(value) for value in row))
-    console = Console()
+        table.add_row(*("NULL" if value is None else printable(str(value)) for value in row))
+    console = Console(markup=False, emoji=False, highlight=False)  # a value is not markup, whatever is in it
     if not console.is_terminal:  # what goes to a file or another program is not folded
         console.width = console.measure(table, options=console.options.update(width=_WIDEST)).maximum
     console.print(table)

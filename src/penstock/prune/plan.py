@@ -18,11 +18,14 @@ import pyarrow.compute as pc
 from penstock.predicate.tree import TRUE, Expr
 from penstock.predicate.values import from_arrow, to_arrow
 from penstock.prune.facts import Derived, Exact, Tuples
+from penstock.prune.html import facts, grid
 from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.keys import Key, value_of
-from penstock.prune.report import Level, Report, ServedKey
+from penstock.prune.report import Level, Report, ServedKey, human_bytes
 from penstock.prune.transforms import source_range
 from penstock.prune.verdict import Reason, Verdict
+
+_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +158,12 @@ class Plan:
     def explain(self) -> str:
         """The report for people."""
         return self.report.explain()
+
+    def _repr_html_(self) -> str:
+        """The report and the first files, for a notebook."""
+        names = ("file", "size", "rows", "partition", "verdict", "left to check")
+        shown = [_task_cells(task) for task in self.files[:_SHOWN]]
+        return facts(self.report.lines()) + grid(names, shown, more=len(self.files) - len(shown))
 
     def to_dict(self) -> dict[str, Any]:
         """The report and the kept files for machines."""
@@ -292,6 +301,12 @@ def _task_dict(task: FileTask) -> dict[str, Any]:
         "residual": str(task.residual),
         "deletes": [delete.path for delete in task.deletes],
     }
+
+
+def _task_cells(task: FileTask) -> list[str]:
+    partition = ", ".join(f"{name}={field.value}" for name, field in task.partition.items())
+    numbers = ["" if task.size is None else human_bytes(task.size), "" if task.rows is None else f"{task.rows:,}"]
+    return [task.path, *numbers, partition, task.verdict.name, str(task.residual)]
 
 
 def _plain(value: Any) -> Any:

@@ -107,36 +107,36 @@ class Report:
 
     def explain(self) -> str:
         """The same for people."""
-        lines = [_line("where", self.predicate)]
+        return "\n".join(f"{head:<12}{text}" for head, text in self.lines())
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The lines of `explain`, each with its head."""
+        lines = [("where", self.predicate)]
         for level in self.levels:
             lines.extend(_describe(level))
-        lines += [_line("unused", f"{part}: {why}; it never skips a file") for part, why in self.unused]
-        lines += [_line("note", note) for note in self.notes]
-        lines += [_line("" if i else "keys", str(key)) for i, key in enumerate(self.keys)]
+        lines += [("unused", f"{part}: {why}; it never skips a file") for part, why in self.unused]
+        lines += [("note", note) for note in self.notes]
+        lines += [("" if i else "keys", str(key)) for i, key in enumerate(self.keys)]
         if self.list_calls:
-            lines.append(_line("listed", f"{self.list_calls:,} List calls"))
-        lines.append(_line("planned", f"in {_duration(self.seconds)}"))
-        return "\n".join(lines)
+            lines.append(("listed", f"{self.list_calls:,} List calls"))
+        lines.append(("planned", f"in {_duration(self.seconds)}"))
+        return lines
 
 
-def _line(head: str, text: str) -> str:
-    return f"{head:<12}{text}"
-
-
-def _describe(level: Level) -> list[str]:
+def _describe(level: Level) -> list[tuple[str, str]]:
     whole = ""
     if level.whole:
         whole = f", {level.whole:,} {'matches' if level.whole == 1 else 'match'} whole"
-    lines = [_line(level.kind, f"{level.kept:,} of {level.total:,} kept{_share(level.kept, level.total)}{whole}")]
+    lines = [(level.kind, f"{level.kept:,} of {level.total:,} kept{_share(level.kept, level.total)}{whole}")]
     if level.rows is not None and level.rows_kept is not None:
-        lines.append(_line("rows", f"{level.rows_kept:,} of {level.rows:,}{_share(level.rows_kept, level.rows)}"))
+        lines.append(("rows", f"{level.rows_kept:,} of {level.rows:,}{_share(level.rows_kept, level.rows)}"))
     if level.bytes is not None and level.bytes_kept is not None:
         kept, total = human_bytes(level.bytes_kept), human_bytes(level.bytes)
-        lines.append(_line("bytes", f"{kept} of {total}{_share(level.bytes_kept, level.bytes)}"))
+        lines.append(("bytes", f"{kept} of {total}{_share(level.bytes_kept, level.bytes)}"))
     head = "skipped"
     for reason, count in sorted(level.skipped.items(), key=lambda item: -item[1]):
         noun = level.kind if count != 1 else _SINGULAR.get(level.kind, level.kind.removesuffix("s"))
-        lines.append(_line(head, f"{count:,} {noun} by {reason}"))
+        lines.append((head, f"{count:,} {noun} by {reason}"))
         head = ""
     return lines
 

@@ -20,7 +20,6 @@ from penstock.predicate.values import from_arrow
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Derived, Exact, encode
 from penstock.prune.judge import Pruner
-from penstock.report.text import cut
 from penstock.tables.iceberg.batch import FileBatch
 from penstock.tables.iceberg.members import Members, members_of
 from penstock.tables.iceberg.version import Version
@@ -28,7 +27,6 @@ from penstock.tables.iceberg.version import Version
 Numbers = npt.NDArray[np.int64]
 Label = tuple[tuple[str, str | None], ...]  # the fields of a partition: name, and value as text
 UNREADABLE = "(cannot be read as its type)"
-_LONGEST = 120
 _PERIODS = {"year": "Y", "month": "M", "hour": "h"}
 
 
@@ -43,7 +41,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Part:
-    """Some pieces with the same fields: the file of each, its bytes and rows (-1: not known), its place in its batch."""
+    """Some pieces with the same fields: the file of each in its batch, its bytes and its rows (-1: not known)."""
 
     fields: Sequence[Field]
     of_file: Numbers
@@ -143,8 +141,9 @@ def _field(fact: Exact, files: Numbers) -> Field:
 def _texts(values: pa.Array, transform: str) -> list[str]:
     period = _PERIODS.get(transform)
     if period is not None:
-        return [str(np.datetime64(value, period)) for value in values.to_pylist()]
-    return [cut(_text(value), _LONGEST) for value in _natural(values)]
+        moments = values.to_numpy(zero_copy_only=False).astype(f"datetime64[{period}]")
+        return [str(moment) for moment in moments]
+    return [_text(value) for value in _natural(values)]
 
 
 def _natural(values: pa.Array) -> Iterable[Any]:

@@ -21,6 +21,7 @@ from penstock.report.pieces import Pieces, pieces_of_batches, pieces_of_files
 from penstock.tables.hive.discover import judge as judge_directories
 from penstock.tables.hive.table import HiveTable
 from penstock.tables.iceberg.members import members_of
+from penstock.tables.iceberg.open import clear_errors
 from penstock.tables.iceberg.plan import data_batches, hot_keys
 from penstock.tables.iceberg.table import IcebergTable
 
@@ -93,7 +94,8 @@ class IcebergSubject:
 
     def refresh(self) -> None:
         """The table as it is now."""
-        self.table = self.table.refresh()
+        with clear_errors("the catalog", {}):
+            self.table = self.table.refresh()
         self.__dict__.pop("pieces", None)
 
 

@@ -176,8 +176,13 @@ def properties_of(storage: Properties | str | None) -> Properties:
         return dict(storage)
     from pyiceberg.utils.config import Config
 
-    config = Config()
-    found = config.get_catalog_config(storage or config.get_default_catalog_name())
+    try:
+        config = Config()
+        found = config.get_catalog_config(storage or config.get_default_catalog_name())
+    except Exception as error:  # the reader of YAML quotes the file, and so perhaps a secret
+        said = str(error) if isinstance(error, ValueError) else "it is not the YAML that PyIceberg takes"
+        hint = "correct .pyiceberg.yaml"
+        raise StorageError(f"PyIceberg's configuration cannot be read: {said}", hint=hint) from None
     if found is None and storage is not None:
         hint = "name a catalog of .pyiceberg.yaml, or give properties such as {'s3.endpoint': …}"
         raise StorageError(f"no catalog {storage!r} is configured", hint=hint)

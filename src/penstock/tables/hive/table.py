@@ -21,6 +21,8 @@ from penstock.predicate.evaluate import evaluate, filter_mask, read_terms
 from penstock.predicate.schema import as_schema
 from penstock.predicate.tree import Expr, Lookup, column_of, terms_of
 from penstock.prune.facts import Exact
+from penstock.prune.html import columns as columns_html
+from penstock.prune.html import facts as facts_html
 from penstock.prune.judge import Pruner
 from penstock.prune.plan import FileTask, Plan
 from penstock.tables import bridge
@@ -128,7 +130,10 @@ class HiveTable:
 
     def partitions(self, where: str | None = None) -> pa.Table:
         """The partitions with the number and size of their files."""
-        plan = self.plan(where)
+        return self.partitions_of(self.plan(where))
+
+    def partitions_of(self, plan: Plan) -> pa.Table:
+        """The partitions of the files that a plan keeps."""
         self.check_readable(plan)
         (judgement,) = plan.judgements
         facts = {f.name: f for f in judgement.containers.facts if isinstance(f, Exact)}
@@ -136,6 +141,11 @@ class HiveTable:
         keys = [facts[c.name].single_values(judgement.kept)[0] for c in self.columns]
         assert judgement.containers.sizes is not None
         return count_partitions([c.name for c in self.columns], keys, judgement.containers.sizes.take(kept))
+
+    def _repr_html_(self) -> str:
+        """Where it lies and what it has, for a notebook."""
+        by = ", ".join(column.name for column in self.columns) or "nothing"
+        return facts_html([("Hive layout", self.storage.url), ("partitions", by)]) + columns_html(self.schema)
 
     def check_readable(self, plan: Plan) -> None:
         """Raise for a kept directory that cannot be read as declared: it is never silently left out."""

@@ -19,8 +19,10 @@ from penstock.errors import LakeError, SchemaError
 from penstock.predicate.bind import Context
 from penstock.predicate.tree import Column, Expr, Lookup
 from penstock.predicate.types import is_nested, type_name
+from penstock.prune.html import columns, facts
 from penstock.prune.judge import Pruner
 from penstock.prune.plan import Plan
+from penstock.prune.report import human_bytes
 from penstock.prune.verdict import Verdict
 from penstock.tables import bridge
 from penstock.tables.file_metadata import METADATA, bind_filters
@@ -30,6 +32,8 @@ from penstock.tables.iceberg.plan import Sources, delete_batches, judge_files, p
 from penstock.tables.iceberg.read import Reader
 from penstock.tables.iceberg.version import Asked, Version, resolve
 from penstock.tables.outputs import Keys, empty, outputs
+
+_TOTALS = {"rows": "total-records", "files": "total-data-files", "bytes": "total-files-size"}
 
 
 @dataclass(frozen=True)
@@ -188,6 +192,22 @@ class IcebergTable:
         pruner = Pruner(self.bind(where), self.context.timezone)
         plan = plan_files(self.version, self.sources, pruner, also=[found])
         return extreme(plan, Reader(self.version, self.sources.io, self.context.timezone), found, largest)
+
+    def _repr_html_(self) -> str:
+        """Which version it is and what it has, for a notebook; from metadata that is loaded already."""
+        return facts(self._facts()) + columns(self.schema)
+
+    def _facts(self) -> list[tuple[str, str]]:
+        version = self.version
+        spec = version.specs[version.metadata.default_spec_id]
+        by = [f.name if f.transform == "identity" else f"{f.name} ({f.transform})" for f in spec.fields]
+        found = [("Iceberg table", self.name), ("partitions", ", ".join(by) or "nothing")]
+        if version.snapshot is None:
+            return [*found, ("rows", "none yet")]
+        told = version.snapshot.summary.additional_properties if version.snapshot.summary else {}
+        sizes = {name: int(told[key]) for name, key in _TOTALS.items() if key in told}
+        found.append(("snapshot", str(version.snapshot_id)))
+        return [*found, *((name, human_bytes(n) if name == "bytes" else f"{n:,}") for name, n in sizes.items())]
 
     def bind(self, where: str | None, path: str | None = None) -> Expr:
         """A predicate with the columns it names; `path` is a LIKE pattern for the file's URL."""

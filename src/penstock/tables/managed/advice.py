@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from penstock.prune.html import facts, grid
 from penstock.prune.report import human_bytes
 from penstock.tables.managed.advise_maps import MapAdvice
 from penstock.tables.managed.coalesce import Coalesce
@@ -107,51 +108,71 @@ class Advice:
 
     def explain(self) -> str:
         """The same for people."""
-        return "\n".join(line.rstrip() for line in self._lines())
+        lines = [*map(_line, self._found()), *self._changes(), *map(_line, self._to_do())]
+        return "\n".join(line.rstrip() for line in lines)
 
     def __str__(self) -> str:
         return self.explain()
 
-    def _lines(self) -> Iterator[str]:
-        yield _line("table", self.table)
+    def _repr_html_(self) -> str:
+        """The same for a notebook."""
+        head, *options = self._options() or [()]
+        return facts(self._found()) + grid(head, options) + facts(self._to_do())
+
+    def _found(self) -> Iterator[tuple[str, str]]:
+        """What there is, in lines with a head each."""
+        yield "table", self.table
         size = f", {human_bytes(self.mean_bytes)} on average" if self.files else ""
-        yield _line("files", f"{self.files:,} with {human_bytes(self.bytes)}{size}")
+        yield "files", f"{self.files:,} with {human_bytes(self.bytes)}{size}"
         if self.unknown_files:
-            yield _line("", f"{self.unknown_files:,} of them do not say which logical partitions they hold")
-        yield _line("rule", describe(self.rule))
+            yield "", f"{self.unknown_files:,} of them do not say which logical partitions they hold"
+        yield "rule", describe(self.rule)
         if self.opens is not None and self.compacted is not None:
             yield from self._partitions(self.opens)
-            yield from self._changes(self.compacted)
-        yield _line("advice", self.said)
+
+    def _to_do(self) -> Iterator[tuple[str, str]]:
+        yield "advice", self.said
         for each in self.maps:
             for i, line in enumerate(each.lines()):
-                yield _line("" if i else "map", line)
+                yield "" if i else "map", line
 
-    def _partitions(self, opens: Opens) -> Iterator[str]:
-        yield _line("partitions", f"{self.partitions:,} logical ones")
+    def _partitions(self, opens: Opens) -> Iterator[tuple[str, str]]:
+        yield "partitions", f"{self.partitions:,} logical ones"
         told = " · ".join(f"{_SHARES[share]} {human_bytes(size)}" for share, size in self.quantiles.items())
-        yield _line("bytes", told)
+        yield "bytes", told
         head, width = "skew", max(len(f"{band.partitions:,}") for band in self.bands)
         for band in self.bands:
             name = "more" if band.below is None else f"below {human_bytes(band.below)}"
             share = 100 * band.partitions / max(1, self.partitions)
-            yield _line(head, f"{name:<16} {band.partitions:>{width},}  {share:3.0f} %  {human_bytes(band.bytes)}")
+            yield head, f"{name:<16} {band.partitions:>{width},}  {share:3.0f} %  {human_bytes(band.bytes)}"
             head = ""
         one = f"one logical partition: {opens.mean:.1f} files on average, at most {opens.most:,}"
-        yield _line("queries", f"{one}; all of the table: {opens.scan:,}")
+        yield "queries", f"{one}; all of the table: {opens.scan:,}"
 
-    def _changes(self, compacted: Option) -> Iterator[str]:
-        rows = [("what would be", "files", "mean size", "one partition", "at most", "now/then")]
-        named = [("compact() as it is", compacted), *((describe(option.rule), option) for option in self.options)]
+    def _options(self) -> list[tuple[str, ...]]:
+        """What would be, as rows under a head; the last cell is a note. Nothing where there are no partitions."""
+        if self.opens is None or self.compacted is None:
+            return []
+        rows: list[tuple[str, ...]] = [
+            ("what would be", "files", "mean size", "one partition", "at most", "now/then", "")
+        ]
+        named = [("compact() as it is", self.compacted), *((describe(option.rule), option) for option in self.options)]
         for name, o in named:
             told = (f"{o.files:,}", human_bytes(o.mean_bytes), f"{o.opens.mean:.1f}", f"{o.opens.most:,}")
-            rows.append((name, *told, f"{o.ratio:.1f}×" if o.ratio >= 1 else f"{o.ratio:.2g}×"))
+            ratio = f"{o.ratio:.1f}×" if o.ratio >= 1 else f"{o.ratio:.2g}×"
+            rows.append((name, *told, ratio, "" if o.is_complete else "too many partitions in a file to be told"))
+        return rows
+
+    def _changes(self) -> Iterator[str]:
+        """The options as plain text, between empty lines."""
+        rows = self._options()
+        if not rows:
+            return
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-        notes = ["", *("" if o.is_complete else "  too many partitions in a file to be told" for _, o in named)]
         yield ""
-        for row, note in zip(rows, notes, strict=True):
-            numbers = (f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
-            yield "  ".join([f"{row[0]:<{widths[0]}}", *numbers]) + note
+        for name, *numbers, note in rows:
+            cells = (f"{cell:>{width}}" for cell, width in zip(numbers, widths[1:-1], strict=True))
+            yield "  ".join([f"{name:<{widths[0]}}", *cells, note])
         yield ""
 
 
@@ -171,5 +192,6 @@ def _rule(rule: Coalesce | None) -> dict[str, Any] | None:
     return {"columns": list(rule.columns), "below": rule.below, "values": values}
 
 
-def _line(head: str, text: str) -> str:
+def _line(pair: tuple[str, str]) -> str:
+    head, text = pair
     return f"{head:<12}{text}"

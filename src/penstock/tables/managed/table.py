@@ -15,7 +15,7 @@ from penstock.shred.rule import Shred, as_rules, check_asked, from_properties
 from penstock.tables import bridge
 from penstock.tables.iceberg.table import IcebergTable
 from penstock.tables.managed import write
-from penstock.tables.managed.advice import Advice
+from penstock.tables.managed.advice import Advice, describe
 from penstock.tables.managed.advise import advise
 from penstock.tables.managed.advise_maps import advise_maps
 from penstock.tables.managed.age import Age
@@ -86,6 +86,10 @@ class ManagedTable(IcebergTable):
     def dataframe(self, spark: Any, where: str | None = None) -> Any:
         """A lazy DataFrame over Spark's own reader; it stays with this version of the table."""
         return bridge.iceberg_dataframe(replace(self), spark, where)
+
+    def _facts(self) -> list[tuple[str, str]]:
+        hot = (f"{column}: {'auto' if rule.auto else ', '.join(rule.keys)}" for column, rule in self.shred.items())
+        return [*super()._facts(), ("shared files", describe(self.coalesce)), ("hot keys", "; ".join(hot) or "none")]
 
     def _writable(self) -> ManagedTable:
         if self.snapshot is not None:
