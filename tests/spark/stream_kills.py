@@ -29,11 +29,11 @@ def table(root: Path, name: str) -> ManagedTable:
     return found
 
 
-def hops(spark: Any, root: Path) -> list[Any]:
-    """The two streams; the first one reads a part of the directories."""
+def hops(spark: Any, root: Path, finish: bool) -> list[Any]:
+    """The two streams; the first one reads a part of the directories. To finish, there are no limits."""
     source = penstock.hive(root / "source", "app string", "id bigint")
-    rows = source.stream(spark, where="app LIKE 'a%'", max_files_per_trigger=2, poll_seconds=0.05)
-    again = table(root, "web.middle").stream(spark, max_files_per_trigger=3, poll_seconds=0.05)
+    rows = source.stream(spark, where="app LIKE 'a%'", max_files_per_trigger=None if finish else 2, poll_seconds=0.05)
+    again = table(root, "web.middle").stream(spark, max_files_per_trigger=None if finish else 3, poll_seconds=0.05)
     return [_into(rows, root, "web.middle"), _into(again, root, "web.target")]
 
 
@@ -45,7 +45,7 @@ def _into(rows: Any, root: Path, name: str) -> Any:
 def main(root: Path, finish: bool) -> None:
     """Both hops at once, without an end; or, to finish, one after the other until all is read."""
     spark = penstock.session(master="local[2]", **SETTINGS)
-    streams = hops(spark, root)
+    streams = hops(spark, root, finish)
     if finish:
         for stream in streams:
             stream.trigger(availableNow=True).start().awaitTermination()
