@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
+
+@pytest.mark.slow
 def test_the_demo_runs_and_tells_what_it_measured(tmp_path: Path) -> None:
     home = tmp_path / "demo"
     program = [sys.executable, "-c", "from penstock.cli.main import main; main()"]

@@ -55,8 +55,9 @@ class Writer(threading.Thread):
             self.wanted += ids
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(7_200)
-@pytest.mark.parametrize("kills", [1, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [50])
 def test_a_pipeline_that_is_killed_neither_loses_nor_doubles_a_row(tmp_path: Path, kills: int) -> None:
     stream_kills.make(tmp_path)
     rng, writer = random.Random(kills), Writer(tmp_path, kills)

@@ -136,6 +136,7 @@ def test_partitions_born_after_the_start_are_read_and_foreign_ones_never(
     assert "2 files" in str(report)
 
 
+@pytest.mark.parametrize("source", ["hive", "managed"], indirect=True)
 def test_a_batch_that_failed_comes_again_as_it_was(spark: SparkSession, source: Source, tmp_path: Path) -> None:
     seen: list[list[int]] = []
 
@@ -189,6 +190,7 @@ def test_the_options_of_the_source_are_those_of_the_method(spark: SparkSession, 
     assert sink.ids == wanted
 
 
+@pytest.mark.parametrize("source", ["hive", "managed"], indirect=True)
 def test_whole_rows_come_as_they_are_in_the_table(spark: SparkSession, source: Source, tmp_path: Path) -> None:
     source.add("a1")
     rows = source.table.stream(spark)
