@@ -56,6 +56,7 @@ spark.stop()
 """
 
 
+@pytest.mark.slow
 def test_queries_on_a_cluster_of_processes(tmp_path: Path) -> None:
     values = [[d, a, n] for d in ("2026-05-16", None) for a in ("US/CA", "x y", "ü", None) for n in ("0", "-1")]
     make(tmp_path / "table", "dt date, app string, n int", values)

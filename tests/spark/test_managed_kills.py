@@ -27,7 +27,7 @@ def swept_to_what_is_reachable(warehouse: Path) -> None:
     assert files_below(warehouse) == reachable(table)
 
 
-@pytest.mark.parametrize("kills", [6, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [3, pytest.param(100, marks=pytest.mark.slow)])
 def test_a_worker_that_is_killed_costs_a_step_at_most(tmp_path: Path, kills: int) -> None:
     process = SparkProcess(config=managed_kills.SETTINGS, master="local[2,3]")
     try:
@@ -39,7 +39,9 @@ def test_a_worker_that_is_killed_costs_a_step_at_most(tmp_path: Path, kills: int
     swept_to_what_is_reachable(tmp_path)
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(50, marks=[pytest.mark.slow, pytest.mark.timeout(3_600)])])
+@pytest.mark.slow
+@pytest.mark.timeout(3_600)
+@pytest.mark.parametrize("kills", [50])
 def test_a_driver_that_is_killed_leaves_a_committed_state(tmp_path: Path, kills: int) -> None:
     journal, rng = tmp_path / "journal", random.Random(kills)
     warehouse = tmp_path / "lake"
