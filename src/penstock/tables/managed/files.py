@@ -11,10 +11,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 from uuid import uuid4
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -29,8 +31,8 @@ from penstock.tables.managed.slots import Slot, assign
 
 TARGET, _TARGET = "write.target-file-size-bytes", 512 << 20
 _GROUP_ROWS, _GROUP_BYTES = 500_000, 128 << 20
-# Row groups of shared files are small: a query of one logical partition reads one or two of them.
-_SHARED_GROUP_ROWS = 65_536
+# Row groups of shared files are small and begin where a logical partition does: a query of one reads few others' rows.
+_SHARED_GROUP_ROWS, _SHARED_GROUP_BYTES_PER_COLUMN = 65_536, 128 << 10
 _GATHERED = 256 << 20
 _SAMPLE = 20_000
 
@@ -141,23 +143,26 @@ class SlotWriter:
         table = pa.concat_tables(self._buffer)
         self._buffer, self._rows, self._bytes = [], 0, 0
         layout = self._job.layout
-        self._count_tuples(table)
+        tuple_of_row = self._count_tuples(table)
         stored = layout.columns_of(table, self._tally)
         self._count_nans(stored)
         if self._parquet is None:
             self._open(layout.files)
         assert self._parquet is not None
-        rows = _SHARED_GROUP_ROWS if self._slot.is_shared else max(1, table.num_rows)
-        self._parquet.write_table(stored, row_group_size=rows)
+        for start, end in pairwise(_row_groups(stored, tuple_of_row)):
+            self._parquet.write_table(stored.slice(start, end - start), row_group_size=end - start)
         if self._sink.tell() >= self._job.target:
             self._finish()
 
-    def _count_tuples(self, table: pa.Table) -> None:
-        if self._slot.is_shared:
-            schema = self._job.layout.schema
-            names = [schema.find_column_name(i) for i in self._job.layout.logical_ids]
-            groups = group_rows([table.column(name).combine_chunks() for name in names], table.num_rows)
-            self._tuples.update(dict(zip(groups.tuples, groups.rows.tolist(), strict=True)))
+    def _count_tuples(self, table: pa.Table) -> npt.NDArray[np.int64] | None:
+        """Count the rows of the logical partitions in a shared file; which of them each row has."""
+        if not self._slot.is_shared:
+            return None
+        schema = self._job.layout.schema
+        names = [schema.find_column_name(i) for i in self._job.layout.logical_ids]
+        groups = group_rows([table.column(name).combine_chunks() for name in names], table.num_rows)
+        self._tuples.update(dict(zip(groups.tuples, groups.rows.tolist(), strict=True)))
+        return groups.of_row
 
     def _count_nans(self, stored: pa.Table) -> None:
         for i, column in enumerate(self._job.layout.written.fields):
@@ -205,6 +210,26 @@ class SlotWriter:
         values = [[as_python(v, kind) for v, kind in zip(each, kinds, strict=True)] for each in tuples]
         counts = [self._tuples[each] for each in tuples]
         return encode_logical(layout.logical_ids, kinds, values, complete, counts, len(self._tuples))
+
+
+def _row_groups(stored: pa.Table, tuple_of_row: npt.NDArray[np.int64] | None) -> list[int]:
+    """Where row groups begin, and the end; in a shared file each has some logical partitions, or a part of one."""
+    rows: int = stored.num_rows
+    if tuple_of_row is None:
+        return [0, rows]
+    edges = np.append(np.flatnonzero(np.diff(tuple_of_row)) + 1, rows)
+    per_row = max(1, stored.nbytes // rows)
+    least = max(1, _SHARED_GROUP_BYTES_PER_COLUMN * _leaves(stored.schema) // per_row)
+    found = [0]
+    while found[-1] < rows:
+        edge = int(edges[np.searchsorted(edges, min(rows, found[-1] + least))])
+        found.append(min(edge, found[-1] + _SHARED_GROUP_ROWS))
+    return found
+
+
+def _leaves(fields: Iterable[pa.Field]) -> int:
+    """How many columns Parquet has for some of Arrow's."""
+    return sum(_leaves(f.type.field(i) for i in range(f.type.num_fields)) if f.type.num_fields else 1 for f in fields)
 
 
 def write_slots(
