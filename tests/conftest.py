@@ -62,6 +62,7 @@ LONGEST = (
     "spark/test_stream_kills.py",
     "spark/test_hive_cluster.py",
     "spark/test_hive_and_iceberg_connect.py",
+    "spark/test_commands_with_spark.py",
     "differential/test_iceberg_evolution.py",
     "differential/test_hostile_input.py",
 )
@@ -74,6 +75,7 @@ OWN_SPARK = {
     "test_demo.py",
     "test_hive_cluster.py",
     "test_hive_and_iceberg_connect.py",
+    "test_commands_with_spark.py",
 }
 
 

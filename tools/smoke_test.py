@@ -114,7 +114,7 @@ def try_spark() -> None:
     told = json.loads(run([Path(sys.executable).with_name("penstock"), "doctor", "--spark", "--json"], here))
     assert told["ok"], told
     lake = penstock.connect("lake")
-    spark = penstock.session(master="local[1]", **{"spark.ui.showConsoleProgress": "false"})
+    spark = penstock.session(master="local[1]")
     found = lake.sql("SELECT app, sum(n) AS n FROM web.t GROUP BY app ORDER BY app", spark).collect()
     spark.stop()
     assert [tuple(row) for row in found] == [("blog", 3), ("shop", 3)], found

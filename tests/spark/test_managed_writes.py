@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
+import sys
+import time
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -14,7 +18,9 @@ import pytest
 
 import penstock
 from penstock.errors import LakeError, SchemaError
+from penstock.progress import Counted
 from penstock.spark.partition_columns import partition_columns
+from penstock.spark.tasks import running_tasks
 from penstock.tables.managed import compact as compaction
 from penstock.tables.managed import write as writing
 from penstock.tables.managed.conform import conform
@@ -360,3 +366,52 @@ def test_spark_gives_every_row_the_partition_that_arrow_gives_it(spark: SparkSes
 def _text(transform: str) -> str:
     name, _, width = transform.rstrip("]").partition("[")
     return "v" if name == "identity" else f"{name}({width}, v)" if width else f"{name}(v)"
+
+
+def test_tasks_are_counted_on_a_terminal_while_they_run(
+    spark: SparkSession, lake: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second of three tasks waits until the display has told that one is done."""
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    def wait(path: Path) -> None:
+        end = time.monotonic() + 60
+        while not path.exists() and time.monotonic() < end:
+            time.sleep(0.02)
+
+    def second_waits(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if batch.column(0)[0].as_py() == 4:
+                wait(tmp_path / "told")
+            yield batch
+
+    context, terminal = spark.sparkContext, Terminal()
+    told: list[Counted | None] = []
+
+    def look() -> None:
+        end = time.monotonic() + 60
+        while "1 of 3 tasks" not in terminal.getvalue() and time.monotonic() < end:
+            time.sleep(0.02)
+        told.extend(running_tasks(context, tag) for tag in ("mine", "of another"))
+        (tmp_path / "told").touch()
+
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(sys, "stderr", terminal)
+    table = lake.create_table("web.counted", "id bigint")
+    watcher = Thread(target=look)
+    context.addJobTag("mine")
+    try:
+        watcher.start()
+        table.append(spark.range(0, 12, 1, 3).mapInArrow(second_waits, "id bigint"))
+        watcher.join()
+        assert set(context.getJobTags()) == {"mine"}
+    finally:
+        context.removeJobTag("mine")
+    assert told == [Counted(1, 3, "task"), None]
+    assert "1 of 3 tasks" in terminal.getvalue()
+    assert "writing 1 file" in terminal.getvalue()
+    assert table.count() == 12

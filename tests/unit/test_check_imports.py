@@ -63,7 +63,7 @@ def test_no_package_may_import_what_lies_above(tmp_path, place):
 def test_an_upward_import_is_found_however_it_is_written(tmp_path, source):
     (found,) = problems(tmp_path, {"prune/one.py": source})
     assert "prune imports penstock.tables" in found
-    assert found.endswith("; allowed: errors, predicate, prune")
+    assert found.endswith("; allowed: errors, progress, predicate, prune")
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_spark_and_report_may_import_pyspark_anywhere(tmp_path, layer):
     assert problems(tmp_path, {f"{layer}/one.py": "import pyspark"}) == []
 
 
-@pytest.mark.parametrize("name", ["__init__.py", "cli/__init__.py", "cli/one.py"])
+@pytest.mark.parametrize("name", ["__init__.py", "progress.py", "cli/__init__.py", "cli/one.py"])
 @pytest.mark.parametrize(
     "source",
     [
@@ -168,7 +168,9 @@ def test_all_problems_are_listed_in_the_order_of_the_lines(tmp_path):
 def test_the_command_fails_on_a_violation_and_prints_it(tmp_path, capsys):
     problems(tmp_path, {"prune/one.py": "import penstock.cli"})
     assert main([str(tmp_path / "penstock")]) == 1
-    assert "one.py:1: prune imports penstock.cli; allowed: errors, predicate, prune" in capsys.readouterr().out
+    assert (
+        "one.py:1: prune imports penstock.cli; allowed: errors, progress, predicate, prune" in capsys.readouterr().out
+    )
 
 
 def test_the_command_is_silent_on_a_clean_tree(tmp_path, capsys):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import shutil
 import subprocess
 import sys
@@ -36,6 +37,7 @@ ARGUMENTS = {
     "sql": ["SELECT 1"],
     "stream": ["web.t", "--once", "--limit", "1"],
     "sweep": ["web.t", "--dry-run"],
+    "tables": [],
 }
 
 
@@ -69,7 +71,8 @@ class Frame:
 def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     table = penstock.connect(tmp_path / "lake").create_table("web.t", "app string, n bigint", ["app"])
     table.append(pa.table({"app": ["a", "b"], "n": [1, 2]}))
-    monkeypatch.setattr("penstock.tables.lake.Lake.sql", lambda self, text: Frame())
+    monkeypatch.setattr("penstock.spark.session.session", lambda **_: None)
+    monkeypatch.setattr("penstock.tables.lake.Lake.sql", lambda self, text, spark: Frame())
     monkeypatch.setattr("penstock.report.serve.Server.serve_forever", lambda self: None)
     monkeypatch.chdir(tmp_path)
     return tmp_path / "lake"
@@ -162,11 +165,11 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly(wide: Path, options: list
         assert process.wait(30) in (0, 1)
 
 
-def on_a_terminal(command: list[str], **environment: str) -> str:
-    """What a command shows on stderr when that is a terminal; stdout is none."""
+def on_a_terminal(command: list[str], **environment: str) -> tuple[str, str]:
+    """What a command shows on stderr when that is a terminal, and what it prints: stdout is a pipe."""
     ours, theirs = pty.openpty()
     env = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "200", **environment}
-    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=theirs, env=env, check=True)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, env=env, text=True)
     os.close(theirs)
     shown = b""
     while True:
@@ -178,19 +181,67 @@ def on_a_terminal(command: list[str], **environment: str) -> str:
             break
         shown += part
     os.close(ours)
-    return shown.decode()
+    return shown.decode(), done.stdout
+
+
+def screen(shown: str) -> str:
+    """What stays on a terminal, down to the cursor, as far as a display of progress steers it."""
+    rows, row, column = [""], 0, 0
+    for piece in re.findall(r"\x1b\[[?\d;]*[A-Za-z]|[\r\n]|[^\x1b\r\n]+", shown):
+        if piece == "\n":
+            row += 1
+            rows += [""] * (row == len(rows))
+        elif piece == "\r":
+            column = 0
+        elif piece == "\x1b[2K":
+            rows[row] = ""
+        elif piece.startswith("\x1b"):
+            row -= int(piece[2:-1]) if piece.endswith("A") else 0
+        else:
+            rows[row] = rows[row][:column].ljust(column) + piece + rows[row][column + len(piece) :]
+            column += len(piece)
+    assert not any(rows[row + 1 :])
+    return "\n".join(rows[: row + 1])
 
 
 def test_listing_is_counted_on_a_terminal_and_nowhere_else(wide: Path) -> None:
     command = [PENSTOCK, "explain", str(wide), "--partition-by", "app string", "--where", "app LIKE '%7'"]
-    shown = on_a_terminal(command)
+    shown, _ = on_a_terminal(command)
     assert f"listing {wide}" in shown
-    assert "directories" in shown
+    assert "151 directories" in shown  # the root, and those that end in 7
     assert "\x1b[3" in shown
-    assert "\x1b[3" not in on_a_terminal(command, NO_COLOR="1")
+    assert screen(shown) == ""
+    assert "\x1b[3" not in on_a_terminal(command, NO_COLOR="1")[0]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stderr == ""
     assert "\x1b" not in done.stdout
+
+
+def test_a_compaction_counts_files_on_a_terminal_and_nowhere_else(warehouse: Path) -> None:
+    table = penstock.connect(warehouse).table("web.t")
+    command = [PENSTOCK, "compact", "web.t", "--warehouse", str(warehouse)]
+    table.append(pa.table({"app": ["a", "b"], "n": [3, 4]}))
+    shown, printed = on_a_terminal(command)
+    for part in ("compacting web.t", "0 of 4 files", "4 of 4 files", "━━━"):
+        assert part in shown
+    assert screen(shown) == ""
+    assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h") == 1  # the cursor is hidden and comes back
+    assert printed == "4 of 4 files became 2, 2 files in all; 2 manifests became 1\n"
+    table.refresh().append(pa.table({"app": ["a", "b"], "n": [5, 6]}))
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (done.stderr, done.stdout) == ("", printed)
+
+
+def test_an_error_is_all_that_stays_on_a_terminal(warehouse: Path) -> None:
+    table = penstock.connect(warehouse).table("web.t")
+    table.append(pa.table({"app": ["a", "b"], "n": [3, 4]}))
+    lost = table.plan("app = 'b'").files[0].path
+    Path(lost.removeprefix("file://")).unlink()
+    shown, printed = on_a_terminal([PENSTOCK, "compact", "web.t", "--warehouse", str(warehouse)])
+    assert "of 4 files" in shown
+    assert screen(shown).startswith(f"Error: {lost} does not exist; ")
+    assert screen(shown).count("\n") == 1
+    assert printed == ""
 
 
 def test_a_value_is_printed_as_it_is_and_cannot_steer_the_terminal(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 from pyiceberg.table import Table
 
+import penstock
 from penstock.cli.main import main
 from tests.fixtures.iceberg_tables import append_by_hand, write_iceberg
 
@@ -58,7 +59,16 @@ def test_partitions_tells_rows_files_and_the_last_change(table: Table, tmp_path:
     found = {row["app"]: row for row in json.loads(done.output)}
     assert (found["a"]["rows"], found["a"]["files"], found["b"]["rows"], found["b"]["files"]) == (2, 2, 2, 1)
     assert all(row["last_change"] and row["deletes"] == 0 for row in found.values())
-    assert "last_change" in run("partitions", "web.t", "--warehouse", str(tmp_path)).output
+    _, head, _, *rows, _ = run("partitions", "web.t", "--warehouse", str(tmp_path)).output.splitlines()
+    assert [name.strip() for name in head.strip("┃").split("┃")] == ["app", "rows", "files", "bytes", "last change"]
+    assert len(rows) == len(found)
+
+
+def test_tables_are_listed_one_a_line(table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    penstock.connect(tmp_path).create_table("web.a", "n int")
+    assert run("tables", "--warehouse", str(tmp_path)).stdout == "web.a\nweb.t\n"
+    monkeypatch.setenv("PENSTOCK_WAREHOUSE", str(tmp_path))
+    assert json.loads(run("tables", "--json").stdout) == ["web.a", "web.t"]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +77,7 @@ def test_partitions_tells_rows_files_and_the_last_change(table: Table, tmp_path:
         (["explain", "web.nosuch"], "no table 'web.nosuch'"),
         (["partitions", "nosuch.t"], "no table 'nosuch.t'"),
         (["explain", "web.t", "--where", "nosuch = 1"], "unknown column 'nosuch'"),
-        (["explain", "web.t", "--catalog", "nosuch"], "catalog 'nosuch' cannot be opened"),
+        (["explain", "web.t", "--catalog", "nosuch"], "or set PYICEBERG_CATALOG__NOSUCH__URI"),
         (["explain", "nosuch/v1.metadata.json"], "does not exist"),
     ],
 )
@@ -76,3 +86,14 @@ def test_bad_input_is_one_clear_error(table: Table, tmp_path: Path, words: list[
     assert done.exit_code == 2
     assert said in done.stderr
     assert "Traceback" not in done.output
+
+
+def test_a_warehouse_that_is_not_there_is_said_and_not_made(tmp_path: Path) -> None:
+    done = run("explain", "web.t", "--warehouse", str(tmp_path / "nowhere"))
+    assert done.exit_code == 2
+    assert f"there is no warehouse {tmp_path / 'nowhere'}; " in done.stderr
+    assert "--warehouse FOLDER" in done.stderr
+    assert not (tmp_path / "nowhere").exists()
+    (tmp_path / "nowhere").mkdir()
+    done = run("explain", "web.t", "--warehouse", str(tmp_path / "nowhere"))
+    assert f"no table 'web.t' in {tmp_path / 'nowhere'}; there are: none" in done.stderr

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 import penstock
 from penstock.prune.html import cell, columns, facts, grid
@@ -147,7 +148,7 @@ def test_a_managed_table_with_rows_and_its_advice(tmp_path: Path) -> None:
     page = shown(table.advise())
     assert page.fact("table") == "web.t"
     assert page.fact("partitions") == "2 logical ones"
-    assert ["what would be", "files", "mean size", "one partition", "at most", "now/then", ""] in page.rows
+    assert ["what would be", "files", "mean size", "one partition", "at most", "against now", ""] in page.rows
     assert page.fact("advice") == table.advise().said
 
 
@@ -157,8 +158,31 @@ def test_advice_about_hostile_names() -> None:
     assert (page.fact("table"), page.fact("advice")) == (visible, visible)
 
 
-def test_partitions_stay_an_arrow_table(tmp_path: Path) -> None:
+def test_partitions_stay_an_arrow_table_and_a_notebook_shows_them_as_a_grid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Why nothing is put around it is said in `penstock.prune.html`."""
     table = managed_table(tmp_path, "app string, n bigint", ["app"])
-    table.append(pa.table({"app": ["a"], "n": [1]}))
-    assert type(table.partitions()) is pa.Table
+    table.append(pa.table({"app": [HOSTILE, None], "n": [1, 2]}))
+    assert type(table.partitions()) is pa.Table  # without a notebook nothing happens
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    shell = InteractiveShell.instance()
+    try:
+        html = shell.display_formatter.formatters["text/html"]
+        other = pa.table({"a": [1]})
+        html.for_type(pa.Table, lambda _: "of another library")
+        for _ in range(2):
+            found = table.partitions()
+        assert type(found) is pa.Table
+        page = Page(html(found))
+        assert page.rows[0][:3] == ["spec_id", "app", "rows"]
+        assert {row[1] for row in page.rows[1:]} == {HOSTILE.replace("\u202e", "\\u202e"), "NULL"}
+        assert html(found.slice(0, 1)).count("<tr>") == 2
+        assert html(other) == "of another library"
+        html.pop(pa.Table)
+        assert html(other) is None
+        many = MemoryTable.from_rows(pa.table({"k": range(60)}), partition_by=["k"]).partitions()
+        assert html(other) is None
+        assert html(many).endswith("<p>… and 10 more</p>")
+    finally:
+        InteractiveShell.clear_instance()

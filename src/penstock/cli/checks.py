@@ -130,19 +130,20 @@ def check_spark(before: Iterable[Check]) -> Check:
     missing = [check.name for check in before if not check.ok and check.name in ("java", "workers", *WITH_SPARK)]
     if missing:
         return Check("spark", f"not started, because of {' and '.join(dict.fromkeys(missing))}", "mend that first")
-    from penstock.spark.progress import progress
+    from penstock.progress import progress
     from penstock.spark.session import session
 
     try:
         with progress("starting Spark"):
-            spark = session("penstock doctor", "local[1]", **{"spark.ui.showConsoleProgress": "false"})
+            spark = session("penstock doctor", "local[1]")
         with progress("running a small job"):
             counted = spark.range(0, 1000, 1, 1).mapInArrow(_count, "rows bigint").collect()
             version = spark.version
         spark.stop()
     except Exception as error:
         said = next(iter(str(error).splitlines()), "") or type(error).__name__
-        return Check("spark", f"Spark does not work: {said}", "see what Spark says above, and the checks before")
+        fix = "see the checks before; PENSTOCK_SPARK_LOG=spark.log penstock doctor keeps what Spark says in that file"
+        return Check("spark", f"Spark does not work: {said}", fix)
     if sum(row.rows for row in counted) != 1000:
         return Check("spark", f"a job of 1,000 rows gave {counted}", "check the Python of the workers")
     return Check("spark", f"Spark {version} ran a job with a Python worker")

@@ -1,37 +1,17 @@
-"""The command group: which commands there are, and what becomes of an error.
+"""The command group: which commands there are.
 
 `penstock --help` has to be there at once, so this module imports click and nothing heavier; each command
-imports its own module when it runs. Bad input is one clear line on stderr (with the excerpt of the text
-where there is one) and exit code 2, the same as click's own usage errors; every other exception is a defect
-of Penstock and keeps its traceback.
+imports its own module when it runs.
 """
-
-import os
-from typing import Any
 
 import click
 
 from penstock import __version__
-from penstock.errors import PenstockError
+from penstock.cli.group import Commands
+from penstock.cli.predicated import Predicated
 
 
-class _BadInput(click.ClickException):
-    exit_code = 2
-
-
-class _Commands(click.Group):
-    """A group whose commands may raise PenstockError."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        if os.environ.get("NO_COLOR"):
-            ctx.color = False
-        try:
-            return super().invoke(ctx)
-        except PenstockError as error:
-            raise _BadInput(str(error)) from error
-
-
-@click.group(name="penstock", cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(name="penstock", cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="penstock")
 def main() -> None:
     """Only the files that a query needs get through."""
@@ -42,16 +22,15 @@ _json = click.option("--json", is_flag=True, help="Print for machines.")
 _partition_by = click.option(
     "--partition-by", default="auto", show_default=True, help="Partition columns of a path: 'dt date, app string'."
 )
-_warehouse = click.option(
-    "--warehouse", default="./warehouse", show_default=True, help="Where tables are known by name."
-)
+_warehouse = click.option("--warehouse", default="./warehouse", show_default=True, envvar="PENSTOCK_WAREHOUSE",
+                          show_envvar=True, help="Where tables are known by name.")  # fmt: skip
 _catalog = click.option("--catalog", help="A catalog of PyIceberg's configuration instead of the warehouse's own.")
 _snapshot = click.option("--snapshot", help="A snapshot's id, a time, a tag or a branch of an Iceberg table.")
 _storage = click.option("--storage", help="A catalog of PyIceberg's configuration whose storage settings are used.")
 _timezone = click.option("--timezone", default="UTC", show_default=True, help="The zone of times without one.")
 
 
-@main.command()
+@main.command(cls=Predicated)
 @click.argument("table", type=_PATH)
 @click.option("--where", help="A predicate in Spark SQL.")
 @click.option("--path", help="A LIKE pattern that a file's URL must match.")
@@ -72,7 +51,7 @@ def explain(where: str | None, path: str | None, json: bool, **place: str) -> No
     run(place, where, path, json)
 
 
-@main.command()
+@main.command(cls=Predicated)
 @click.argument("table", type=_PATH)
 @click.option("--where", help="A predicate in Spark SQL.")
 @_partition_by
@@ -87,6 +66,17 @@ def partitions(where: str | None, json: bool, **place: str) -> None:
     from penstock.cli.tables import partitions as run
 
     run(place, where, json)
+
+
+@main.command()
+@_warehouse
+@_catalog
+@_json
+def tables(warehouse: str, catalog: str | None, json: bool) -> None:
+    """List the tables of a warehouse or catalog."""
+    from penstock.cli.tables import tables as run
+
+    run(warehouse, catalog, json)
 
 
 @main.command()
@@ -114,7 +104,7 @@ def advise(json: bool, **place: str) -> None:
     run(place, json)
 
 
-@main.command()
+@main.command(cls=Predicated)
 @click.argument("table")
 @click.option("--where", help="Only files that may hold such rows: a predicate in Spark SQL.")
 @_warehouse
@@ -182,7 +172,7 @@ def ingest(json: bool, **place: str) -> None:
     run(place, json)
 
 
-@main.command()
+@main.command(cls=Predicated)
 @click.argument("table", type=_PATH)
 @click.option("--where", help="A predicate in Spark SQL.")
 @click.option("--columns", help="What is read: 'id, headers['content-type']'.")
@@ -232,7 +222,7 @@ def stream(
     run(place, asked, Printing(count, json, limit, once, interval, position))
 
 
-@main.command()
+@main.command(cls=Predicated)
 @click.argument("table", type=_PATH)
 @click.option("--where", help="A predicate in Spark SQL.")
 @click.option("--path", help="A LIKE pattern that a file's URL must match.")
@@ -303,7 +293,7 @@ def completion(shell: str, json: bool) -> None:
 
 
 @main.command()
-@click.option("--rows", default=200_000, show_default=True, help="How many events are generated.")
+@click.option("--rows", default=500_000, show_default=True, help="How many events are generated.")
 @click.option("--folder", help="Where everything is kept; a new temporary folder without it.")
 @_json
 def demo(rows: int, folder: str | None, json: bool) -> None:

@@ -20,10 +20,10 @@ def report(
     place: Mapping[str, str], where: str | None, path: str | None, output: str, advice: bool, json: bool
 ) -> None:
     """Collect what there is to tell, and write the page; for machines, print it."""
+    from penstock.progress import progress
     from penstock.prune.report import human_bytes
     from penstock.report.data import collect
     from penstock.report.page import page
-    from penstock.spark.progress import progress
 
     if not json:
         _check_writable(output)

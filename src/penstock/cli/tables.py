@@ -12,6 +12,7 @@ import click
 from penstock.errors import LakeError, printable
 
 _WIDEST = 10_000
+_OURS = {"shared_files", "last_change"}  # of the columns of partitions; all others have the names of the table's
 
 
 def explain(place: Mapping[str, str], where: str | None, path: str | None, json: bool) -> None:
@@ -36,16 +37,53 @@ def partitions(place: Mapping[str, str], where: str | None, json: bool) -> None:
         click.echo(jsonlib.dumps(found.to_pylist(), indent=2, default=str))
         return
     tell(told, ())
-    _print_rows(found.column_names, [list(row.values()) for row in found.to_pylist()])
+    names, rows = _readable(found)
+    _print_rows(names, rows)
+
+
+def _readable(found: Any) -> tuple[list[str], list[list[Any]]]:
+    """Partitions as people read them: without columns that say nothing, with sizes and times in short."""
+    from penstock.prune.report import human_bytes
+
+    columns = found.to_pydict()
+    quiet = {"spec_id": len(set(columns.get("spec_id", ()))) < 2, "shared": True}
+    quiet |= {name: not any(columns.get(name, ())) for name in ("shared_files", "deletes")}
+    shown = {name: values for name, values in columns.items() if not quiet.get(name)}
+    shown["bytes"] = [human_bytes(size) for size in columns["bytes"]]
+    if "last_change" in shown:
+        shown["last_change"] = [when and when.strftime("%Y-%m-%d %H:%M") for when in columns["last_change"]]
+    heads = [name.replace("_", " ") if name in _OURS else name for name in shown]
+    return heads, [list(row) for row in zip(*shown.values(), strict=True)]
+
+
+def tables(warehouse: str, catalog: str | None, json: bool) -> None:
+    """The names of all tables, one a line."""
+    from penstock.tables.lake import connect
+
+    found = connect(warehouse, catalog=catalog).tables()
+    if json:
+        click.echo(jsonlib.dumps(found, indent=2))
+        return
+    for name in found:
+        click.echo(name)
+    if not found:
+        click.echo(f"no tables in {catalog or warehouse}", err=True)
 
 
 def sql(query: str, warehouse: str, catalog: str | None, limit: int, json: bool) -> None:
     """The first rows of a query's answer."""
-    from penstock.spark.progress import progress
+    from penstock.progress import progress
+    from penstock.spark.session import session
+    from penstock.spark.sql import table_names
+    from penstock.spark.tasks import progress_of_tasks
     from penstock.tables.lake import connect
 
-    with progress("asking Spark"):
-        frame = connect(warehouse, catalog=catalog).sql(query)
+    table_names(query)  # a query that cannot be read is said before Spark is started
+    lake = connect(warehouse, catalog=catalog)
+    with progress("starting Spark"):
+        spark = session()
+    with progress_of_tasks("asking Spark", spark):
+        frame = lake.sql(query, spark)
         rows = [row.asDict(recursive=True) for row in frame.limit(limit + 1).collect()]
     if json:
         click.echo(jsonlib.dumps(rows[:limit], indent=2, default=str))
@@ -57,12 +95,12 @@ def sql(query: str, warehouse: str, catalog: str | None, limit: int, json: bool)
 
 def _planned(table: Any, where: str | None, path: str | None = None) -> Any:
     """A plan; of directories, with the number of those that are listed while it goes on."""
-    from penstock.spark.progress import progress
+    from penstock.progress import Counted, progress
 
     if not _is_listed(table):
         return table.plan(where, path=path)
     walk = table.walk(table.bind(where, path))
-    with progress(f"listing {printable(table.storage.url)}", lambda: f"{walk.lister.calls:,} directories"):
+    with progress(f"listing {printable(table.storage.url)}", lambda: Counted(walk.lister.calls, None, "directory")):
         return walk.plan()
 
 
@@ -110,8 +148,9 @@ def _print_rows(names: list[str], rows: list[list[Any]]) -> None:
     from rich.table import Table
 
     table = Table()
-    for name in names:
-        table.add_column(printable(name), overflow="fold")
+    for i, name in enumerate(names):
+        is_number = bool(rows) and all(isinstance(row[i], int | float) for row in rows)
+        table.add_column(printable(name), overflow="fold", justify="right" if is_number else "left")
     for row in rows:
         table.add_row(*("NULL" if value is None else printable(str(value)) for value in row))
     console = Console(markup=False, emoji=False, highlight=False)  # a value is not markup, whatever is in it

@@ -4,9 +4,9 @@ Names and values come from anybody, so every text goes through `cell`: markup in
 simply be drawn is its escape, and nothing is endless. There is no script, no style sheet and no colour but a grey that
 can be seen on white and on black: the notebook's own theme stays.
 
-What `partitions()` gives is not shown here. It is Arrow's table, which cannot be subclassed; something around it would
-no longer be one for Arrow's functions, pandas or DuckDB, and a formatter for all Arrow tables would change what others
-see of theirs. `table.partitions().to_pandas()` shows it as a table.
+What `partitions()` gives is Arrow's table, which cannot be subclassed; something around it would no longer be one for
+Arrow's functions, pandas or DuckDB. So it carries a mark, and a notebook learns to show tables with that mark; all
+others look there as they did before.
 
 >>> cell("<b>a</b>\u202e")
 '&lt;b&gt;a&lt;/b&gt;\\u202e'
@@ -15,6 +15,7 @@ see of theirs. `table.partitions().to_pandas()` shows it as a table.
 from __future__ import annotations
 
 import html
+import sys
 from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
@@ -23,7 +24,8 @@ from penstock.errors import printable
 from penstock.predicate.types import type_name
 
 _LONGEST = 300
-_MOST_COLUMNS = 50
+_MOST_COLUMNS = _MOST_ROWS = 50
+_GRID = b"penstock.grid"
 _WORD = 40  # a longer text may break anywhere, so that a path does not widen the table
 _TABLE = '<table style="color:inherit">'
 _LINE = "border-bottom:1px solid rgba(128,128,128,.35)"
@@ -57,6 +59,38 @@ def columns(schema: pa.Schema) -> str:
     """The columns of a table with their types."""
     shown = [(field.name, type_name(field.type)) for field in list(schema)[:_MOST_COLUMNS]]
     return grid(("column", "type"), shown, more=len(schema) - len(shown))
+
+
+def as_grid(table: pa.Table) -> pa.Table:
+    """The same table, which a notebook shows row by row."""
+    _teach_notebook()
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), _GRID: b""})
+
+
+def _teach_notebook() -> None:
+    """Where IPython runs, let it show marked tables; it is not imported for that."""
+    running = sys.modules.get("IPython")
+    shell = running.get_ipython() if running is not None else None
+    if shell is None:
+        return
+    formatter = shell.display_formatter.formatters["text/html"]
+    before = formatter.type_printers.get(pa.Table)
+    if getattr(before, "shows_grids", False):
+        return
+
+    def shown(table: pa.Table) -> str | None:
+        if _GRID in (table.schema.metadata or {}):
+            return _rows(table)
+        return before(table) if before is not None else None
+
+    shown.shows_grids = True  # type: ignore[attr-defined]
+    formatter.for_type(pa.Table, shown)
+
+
+def _rows(table: pa.Table) -> str:
+    rows = [["NULL" if value is None else str(value) for value in row.values()]
+            for row in table.slice(0, _MOST_ROWS).to_pylist()]  # fmt: skip
+    return grid(table.column_names, rows, more=max(0, table.num_rows - _MOST_ROWS))
 
 
 def _th(text: str, scope: str, style: str) -> str:

@@ -113,7 +113,7 @@ class Report:
         """The lines of `explain`, each with its head."""
         lines = [("where", self.predicate)]
         for level in self.levels:
-            lines.extend(_describe(level))
+            lines.extend(_describe(level, with_sizes=level is self.levels[-1]))
         lines += [("unused", f"{part}: {why}; it never skips a file") for part, why in self.unused]
         lines += [("note", note) for note in self.notes]
         lines += [("" if i else "keys", str(key)) for i, key in enumerate(self.keys)]
@@ -123,20 +123,21 @@ class Report:
         return lines
 
 
-def _describe(level: Level) -> list[tuple[str, str]]:
+def _describe(level: Level, with_sizes: bool) -> list[tuple[str, str]]:
+    """The lines of one level; rows and bytes are told of the innermost one, which knows best."""
     whole = ""
     if level.whole:
         whole = f", {level.whole:,} {'matches' if level.whole == 1 else 'match'} whole"
     lines = [(level.kind, f"{level.kept:,} of {level.total:,} kept{_share(level.kept, level.total)}{whole}")]
-    if level.rows is not None and level.rows_kept is not None:
+    if with_sizes and level.rows is not None and level.rows_kept is not None:
         lines.append(("rows", f"{level.rows_kept:,} of {level.rows:,}{_share(level.rows_kept, level.rows)}"))
-    if level.bytes is not None and level.bytes_kept is not None:
+    if with_sizes and level.bytes is not None and level.bytes_kept is not None:
         kept, total = human_bytes(level.bytes_kept), human_bytes(level.bytes)
         lines.append(("bytes", f"{kept} of {total}{_share(level.bytes_kept, level.bytes)}"))
     head = "skipped"
     for reason, count in sorted(level.skipped.items(), key=lambda item: -item[1]):
         noun = level.kind if count != 1 else _SINGULAR.get(level.kind, level.kind.removesuffix("s"))
-        lines.append((head, f"{count:,} {noun} by {reason}"))
+        lines.append((head, f"{count:,} {noun} {'without rows' if reason == 'empty' else f'by {reason}'}"))
         head = ""
     return lines
 
@@ -145,6 +146,8 @@ def _share(part: int, whole: int) -> str:
     if not whole:
         return ""
     share = 100 * part / whole
+    if part < whole and share >= 99.5:
+        return " (> 99 %)"
     return f" ({share:.0f} %)" if share >= 10 or part == 0 else f" ({share:.2g} %)"
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from penstock import errors
 from penstock.errors import LakeError, PenstockError
 from penstock.spark.compile import new
+from penstock.spark.jvm import interrupt_at_once, start
 
 _MARK = "[PENSTOCK-"
 _NO_FIELD_IDS = "doesn't contain any field Ids"  # what Spark says of a file that it should read by field id
@@ -32,12 +33,16 @@ def session(name: str = "penstock", master: str | None = None, **config: str) ->
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(name).config("spark.ui.enabled", "false")
+    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    options = {"spark.app.name": name, **quiet, **config}
     if master is not None or "spark.master" not in config:
-        builder = builder.master(master or "local[*]")
-    for key, value in config.items():
+        options["spark.master"] = master or "local[*]"
+    start(options)
+    builder = SparkSession.builder
+    for key, value in options.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
+    interrupt_at_once()
     spark.sparkContext.setLogLevel("ERROR")
     return attach(spark)
 

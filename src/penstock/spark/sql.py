@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import sqlglot
+from pyspark.errors import AnalysisException
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
@@ -19,21 +20,28 @@ from penstock.spark.session import attach, session
 
 def run_sql(lake: Any, text: str, spark: Any = None) -> Any:
     """Run a query over the tables of a lake."""
+    places = table_names(text)
     found = attach(spark) if spark is not None else session()
     known = set(lake.tables())
     pieces: list[str] = []
     end = 0
-    for start, stop, name, aliased in _table_names(text):
+    for start, stop, name, aliased in places:
         if name not in known:
             continue
         view = f"penstock_{name.replace('.', '__')}"
         lake.table(name).dataframe(found).createOrReplaceTempView(view)
         pieces += [text[end:start], view, "" if aliased else f" AS {quote_name(name.split('.')[1])}"]
         end = stop
-    return found.sql("".join([*pieces, text[end:]]))
+    try:
+        return found.sql("".join([*pieces, text[end:]]))
+    except AnalysisException as error:
+        unknown = next((name for *_, name, _ in places if name not in known), None)
+        if unknown is not None and error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND":
+            lake.table(unknown)  # an error that names those there are
+        raise
 
 
-def _table_names(text: str) -> list[tuple[int, int, str, bool]]:
+def table_names(text: str) -> list[tuple[int, int, str, bool]]:
     """The two-part table names of a query: where each begins and ends, and whether it has an alias."""
     try:
         statement = sqlglot.parse_one(text, dialect="spark")

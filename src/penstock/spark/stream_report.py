@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from penstock.errors import LakeError
+from penstock.progress import counted
 from penstock.prune.report import human_bytes
 
 
@@ -26,14 +27,17 @@ class SourceReport:
     look: Mapping[str, Any] | None
 
     def __str__(self) -> str:
-        lines = [f"{self.table} where {self.where}", f"  read        {self.files:,} files, {human_bytes(self.bytes)}"]
+        lines = [
+            f"{self.table} where {self.where}",
+            f"  read        {counted(self.files, 'file')}, {human_bytes(self.bytes)}",
+        ]
         if self.look is not None:
             seen = self.look
+            behind = f"{counted(seen['pending_files'], 'file')}, {counted(seen['pending_snapshots'], 'snapshot')}"
             lines += [
                 f"  partitions  {seen['partitions']:,} seen, {seen['partitions_pruned']:,} pruned, at the last look",
                 f"  files       {seen['files']:,} seen, {seen['files_pruned']:,} pruned, at the last look",
-                f"  behind      {seen['pending_files']:,} files, {seen['pending_snapshots']:,} snapshots, "
-                f"{seen['lag_seconds']:.1f} s",
+                f"  behind      {behind}, {seen['lag_seconds']:.1f} s",
             ]
         return "\n".join(lines)
 
@@ -53,7 +57,8 @@ class StreamReport:
     def __str__(self) -> str:
         state = "running" if self.active else "stopped"
         took = "" if self.seconds is None else f", the last in {self.seconds:.2f} s"
-        head = f"{self.query} {state} at batch {self.batch}: {self.rows:,} rows in {self.batches:,} batches{took}"
+        read = f"{counted(self.rows, 'row')} in {counted(self.batches, 'batch')}"
+        head = f"{self.query} {state} at batch {self.batch}: {read}{took}"
         return "\n".join([head, *map(str, self.sources)])
 
     def to_dict(self) -> dict[str, Any]:

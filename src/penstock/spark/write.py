@@ -28,9 +28,10 @@ import pyarrow as pa
 
 from penstock.errors import PenstockError, SchemaError
 from penstock.predicate.sql import quote_name
+from penstock.progress import Counted
 from penstock.spark.partition_columns import partition_columns
-from penstock.spark.progress import progress
 from penstock.spark.session import is_connect, session
+from penstock.spark.tasks import progress_of_tasks
 from penstock.tables.managed.conform import check_schema, conform, null_error, required
 from penstock.tables.managed.files import WriteJob, WrittenFile, discard, measure, write_slots
 from penstock.tables.managed.grouping import stored
@@ -53,45 +54,47 @@ def write_dataframe(job: WriteJob, df: Any) -> list[WrittenFile]:
     names = check_schema(arrow_schema(df.schema), job.layout.schema)
     rows = df.select([_column(name).alias(field.name) for name, field in _pairs(names, job)])
     with _computed_once(rows) as kept:
-        _check_required(job, kept, df)
-        with progress("counting the rows of each partition"):
+        with progress_of_tasks("counting the rows of each partition", spark):
+            _check_required(job, kept, df)
             slots, known = _slots(job, kept, spark)
         if not slots.slots:
             return []
         placed = _placed(job, kept, slots, known, spark)
-        with progress(f"writing {len(slots.slots):,} files"):
+        with progress_of_tasks(f"writing {Counted(len(slots.slots), None, 'file')}", spark):
             return _collect(job, placed.mapInArrow(_writer(job, slots.slots), "answer binary"), spark)
 
 
 def rewrite_table(job: WriteJob, table: Any) -> list[WrittenFile]:
     """Write all rows of a version of a table again, in the session that is there or in a new one."""
-    from pyspark.sql import SparkSession
-
-    return write_dataframe(job, table.dataframe(SparkSession.getActiveSession() or session()))
+    return write_dataframe(job, table.dataframe(_session()))
 
 
 def sample(df: Any, names: Sequence[str], rows: int) -> pa.Table:
     """The first rows of a DataFrame, of some columns: any others would cost a pass over all of them."""
-    with progress("looking for hot keys"):
+    with progress_of_tasks("looking for hot keys", df.sparkSession):
         found: pa.Table = df.select(*map(_column, names)).limit(rows).toArrow()
     return found
 
 
 def map_files(tasks: Sequence[Any], work: Callable[[Any], Any]) -> list[Any]:
     """Do something with each of some files in tasks of the session that is there, or of a new one."""
-    from pyspark.sql import SparkSession
-
-    spark = SparkSession.getActiveSession() or session()
+    spark = _session()
     given = pa.table({_NUMBER: pa.array(range(len(tasks)), pa.int64()), "task": [pickle.dumps(task) for task in tasks]})
     parts = min(len(tasks), 4 * _at_once(spark))
     spread = spark.createDataFrame(given).repartition(parts, _NUMBER)
-    with progress(f"rewriting {len(tasks):,} files"):
+    with progress_of_tasks(f"rewriting {Counted(len(tasks), None, 'file')}", spark):
         answers = spread.mapInArrow(_mapper(work), "answer binary").collect()
     found = dict(pair for row in answers for pair in [pickle.loads(row.answer)])
     failed = next((answer for answer in found.values() if isinstance(answer, PenstockError)), None)
     if failed is not None:
         raise failed
     return [found[i] for i in range(len(tasks))]
+
+
+def _session() -> Any:
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession() or session()
 
 
 def _pairs(names: Sequence[str], job: WriteJob) -> list[tuple[str, Any]]:

@@ -32,6 +32,7 @@ from penstock.predicate.types import is_float
 from penstock.predicate.values import from_arrow, to_arrow
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Bounds, Exact, Fact
+from penstock.prune.html import as_grid
 from penstock.prune.judge import Pruner
 from penstock.prune.keys import is_comparable
 from penstock.prune.plan import Plan, make_plan
@@ -103,7 +104,7 @@ class MemoryTable:
         keys = [fact.single_values(judgement.kept)[0] for fact in facts]
         assert judgement.containers.sizes is not None
         sizes = judgement.containers.sizes.take(pa.array(judgement.kept))
-        return count_partitions([field.name for field in self.fields], keys, sizes)
+        return as_grid(count_partitions([field.name for field in self.fields], keys, sizes))
 
     def rows(self) -> pa.Table:
         """All rows, without planning."""

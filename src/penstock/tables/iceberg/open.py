@@ -65,11 +65,21 @@ def open_catalog(source: CatalogSource) -> Any:
         return source
     if isinstance(source, str):
         with clear_errors(f"catalog {source!r}", {}):
-            return load_catalog(source)
+            try:
+                return load_catalog(source)
+            except ValueError as error:
+                raise _without_uri(source) if "URI missing" in str(error) else error from None
     if isinstance(source, Mapping):
         with clear_errors("the catalog", source):
             return load_catalog("penstock", **{str(k): str(v) for k, v in source.items()})
     raise LakeError(f"a catalog is a name, properties or PyIceberg's object; found {type(source).__name__}")
+
+
+def _without_uri(name: str) -> LakeError:
+    """The error for a name that PyIceberg's configuration does not have; its own one names options of its command."""
+    variable = f"PYICEBERG_CATALOG__{name.upper().replace('-', '_')}__URI"
+    said = f"catalog {name!r} cannot be opened: PyIceberg's configuration has no uri for it"
+    return LakeError(said, hint=f"describe it in .pyiceberg.yaml, or set {variable}")
 
 
 def embedded_catalog(warehouse: Path) -> Any:

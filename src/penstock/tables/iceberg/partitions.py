@@ -63,6 +63,7 @@ def list_partitions(
         grouped = files.group_by(by, use_threads=False).aggregate(list(sums.items()))
         files = grouped.select([*by, *(f"{name}_{how}" for name, how in sums.items())])
         files = files.rename_columns([*by, *_NUMBERS])
+    files = files.sort_by([(name, "ascending") for name in ("spec", *keys)])
     told = {name: files.column(name) for name in _NUMBERS}
     shared = pc.greater(told["shared_files"], 0)
     columns = [files.column(name) for name in ("spec", *keys)]

@@ -19,7 +19,7 @@ from penstock.errors import LakeError, SchemaError
 from penstock.predicate.bind import Context
 from penstock.predicate.tree import Column, Expr, Lookup
 from penstock.predicate.types import is_nested, type_name
-from penstock.prune.html import columns, facts
+from penstock.prune.html import as_grid, columns, facts
 from penstock.prune.judge import Pruner
 from penstock.prune.plan import Plan
 from penstock.prune.report import human_bytes
@@ -43,7 +43,7 @@ class IcebergTable:
     name: str
     table: Any = field(repr=False, compare=False)  # PyIceberg's
     sources: Sources = field(repr=False, compare=False)
-    context: Context
+    context: Context = field(repr=False)
     snapshot: Asked = None
 
     @cached_property
@@ -153,7 +153,7 @@ class IcebergTable:
         """
         pruner = Pruner(self.bind(where), self.context.timezone)
         judged = judge_files(self.version, self.sources, pruner)
-        return list_partitions(self.version, judged, delete_batches(self.version, self.sources))
+        return as_grid(list_partitions(self.version, judged, delete_batches(self.version, self.sources)))
 
     def dataframe(self, spark: Any, where: str | None = None) -> Any:
         """A lazy DataFrame over Spark's own reader; filters put on it later prune too."""

@@ -12,7 +12,7 @@ from penstock.tables.managed.advise_maps import MapAdvice
 from penstock.tables.managed.coalesce import Coalesce
 
 BANDS = (64 << 10, 1 << 20, 8 << 20, 32 << 20, 128 << 20)
-_SHARES = {0: "least", 0.1: "10 %", 0.25: "25 %", 0.5: "half", 0.75: "75 %", 0.9: "90 %", 0.99: "99 %", 1: "most"}
+_SHARES = {0: "least", 0.1: "10 %", 0.5: "half", 0.9: "90 %", 0.99: "99 %", 1: "most"}  # those that are shown
 
 
 @dataclass(frozen=True)
@@ -138,8 +138,9 @@ class Advice:
 
     def _partitions(self, opens: Opens) -> Iterator[tuple[str, str]]:
         yield "partitions", f"{self.partitions:,} logical ones"
-        told = " · ".join(f"{_SHARES[share]} {human_bytes(size)}" for share, size in self.quantiles.items())
-        yield "bytes", told
+        shown = [(_SHARES[share], size) for share, size in self.quantiles.items() if share in _SHARES]
+        told = " · ".join(f"{share} {human_bytes(size)}" for share, size in shown)
+        yield "sizes", f"of a partition: {told}"
         head, width = "skew", max(len(f"{band.partitions:,}") for band in self.bands)
         for band in self.bands:
             name = "more" if band.below is None else f"below {human_bytes(band.below)}"
@@ -154,13 +155,12 @@ class Advice:
         if self.opens is None or self.compacted is None:
             return []
         rows: list[tuple[str, ...]] = [
-            ("what would be", "files", "mean size", "one partition", "at most", "now/then", "")
+            ("what would be", "files", "mean size", "one partition", "at most", "against now", "")
         ]
         named = [("compact() as it is", self.compacted), *((describe(option.rule), option) for option in self.options)]
         for name, o in named:
             told = (f"{o.files:,}", human_bytes(o.mean_bytes), f"{o.opens.mean:.1f}", f"{o.opens.most:,}")
-            ratio = f"{o.ratio:.1f}×" if o.ratio >= 1 else f"{o.ratio:.2g}×"
-            rows.append((name, *told, ratio, "" if o.is_complete else "too many partitions in a file to be told"))
+            rows.append((name, *told, _against_now(o.ratio), "" if o.is_complete else "too many partitions in a file to be told"))
         return rows
 
     def _changes(self) -> Iterator[str]:
@@ -174,6 +174,12 @@ class Advice:
             cells = (f"{cell:>{width}}" for cell, width in zip(numbers, widths[1:-1], strict=True))
             yield "  ".join([f"{name:<{widths[0]}}", *cells, note])
         yield ""
+
+
+def _against_now(ratio: float) -> str:
+    if ratio == 1:
+        return "as many"
+    return f"{ratio:.1f}× fewer" if ratio > 1 else f"{1 / ratio:.1f}× more"
 
 
 def describe(rule: Coalesce | None) -> str:

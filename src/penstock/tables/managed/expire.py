@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from penstock.errors import ConflictError, LakeError, PenstockError
+from penstock.progress import Count, counted, progress
 from penstock.tables.iceberg.plan import Sources
 from penstock.tables.managed.age import Age, moment
 from penstock.tables.managed.commit import UnknownOutcomeError, fresh, update, waits
@@ -44,7 +45,8 @@ class Expired:
         return asdict(self)
 
     def __str__(self) -> str:
-        return f"removed {self.snapshots:,} snapshots and {self.files:,} files, {self.bytes:,} bytes"
+        gone = f"{counted(self.snapshots, 'snapshot')} and {counted(self.files, 'file')}"
+        return f"removed {gone}, {counted(self.bytes, 'byte')}"
 
 
 def expire(table: Any, sources: Sources, older_than: Age, keep_last: int) -> tuple[Any, Expired]:
@@ -61,8 +63,10 @@ def expire(table: Any, sources: Sources, older_than: Age, keep_last: int) -> tup
     except PenstockError as error:
         said = f"{len(gone):,} snapshots were removed, but no file was: {error.message}"
         raise LakeError(said, hint="`sweep` removes the files that no snapshot has") from error
-    with ThreadPoolExecutor(_AT_ONCE, "penstock-expire") as pool:
-        sizes = [size for size in pool.map(lambda file: _delete(sources.io, file), doomed) if size is not None]
+    removed = Count(len(doomed), "file")
+    with progress("removing", removed), ThreadPoolExecutor(_AT_ONCE, "penstock-expire") as pool:
+        told = removed.each(pool.map(lambda file: _delete(sources.io, file), doomed))
+        sizes = [size for size in told if size is not None]
     return published, Expired(len(gone), len(sizes), sum(sizes))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from penstock.errors import StorageError
+from penstock.progress import Counted, progress
 from penstock.tables.managed.paths import Names, is_below
 from penstock.tables.storage import Storage, open_storage
 
@@ -47,12 +48,13 @@ class Listing(NamedTuple):
 def list_folders(places: Iterable[str], properties: Mapping[str, str], names: Names) -> Listing:
     """Everything below some folders; one that does not exist holds nothing."""
     found = Listing([], [])
-    for place in places:
-        storage = open_storage(place, properties)
-        if storage.scheme == "file":
-            _local(storage, storage.path, found, names)
-        else:
-            found.files.extend(_remote(storage, names))
+    with progress("listing", lambda: Counted(len(found.files), None, "file")):
+        for place in places:
+            storage = open_storage(place, properties)
+            if storage.scheme == "file":
+                _local(storage, storage.path, found, names)
+            else:
+                found.files.extend(_remote(storage, names))
     return found
 
 

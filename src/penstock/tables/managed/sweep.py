@@ -20,6 +20,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from penstock.errors import LakeError, StorageError
+from penstock.progress import Count, counted, progress
 from penstock.tables.iceberg.plan import Sources
 from penstock.tables.managed.age import Age, moment
 from penstock.tables.managed.commit import fresh
@@ -54,7 +55,7 @@ class Swept:
 
     def __str__(self) -> str:
         done = "would remove" if self.dry_run else "removed"
-        return f"{done} {self.files:,} files that no snapshot has, {self.bytes:,} bytes"
+        return f"{done} {counted(self.files, 'file')} that no snapshot has, {counted(self.bytes, 'byte')}"
 
 
 def sweep(table: Any, sources: Sources, older_than: Age, dry_run: bool, force: bool) -> tuple[Any, Swept]:
@@ -153,5 +154,6 @@ def _shared(place: str, other: str) -> LakeError:
 
 
 def _delete(files: Sequence[Listed]) -> list[Listed]:
-    with ThreadPoolExecutor(_AT_ONCE, "penstock-sweep") as pool:
-        return [file for file, done in zip(files, pool.map(delete, files), strict=True) if done]
+    removed = Count(len(files), "file")
+    with progress("removing", removed), ThreadPoolExecutor(_AT_ONCE, "penstock-sweep") as pool:
+        return [file for file, done in zip(files, removed.each(pool.map(delete, files)), strict=True) if done]

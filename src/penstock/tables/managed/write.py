@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from penstock.errors import ConflictError, LakeError
 from penstock.predicate.bind import bind_text
+from penstock.progress import Count, Counted, progress
 from penstock.prune.plan import FileTask
 from penstock.tables import bridge
 from penstock.tables.iceberg.read import Reader
@@ -134,10 +135,14 @@ def produce(job: WriteJob, data: Any) -> list[WrittenFile]:
         data = pa.table(data)
     if isinstance(data, pa.Table):
         names = check_schema(data.schema, job.layout.schema)
-        return write_rows(job, [data.select(names)])
+        with progress(f"writing {Counted(data.num_rows, None, 'row')}"):
+            return write_rows(job, [data.select(names)])
     if isinstance(data, pa.RecordBatchReader):
         names = check_schema(data.schema, job.layout.schema)
-        return write_rows(job, (pa.table(batch).select(names) for batch in data))
+        read = Count(None, "row")
+        with progress("reading and writing", read):
+            batches = read.each(data, lambda batch: batch.num_rows)
+            return write_rows(job, (pa.table(batch).select(names) for batch in batches))
     if hasattr(data, "sparkSession") and hasattr(data, "mapInArrow"):
         files: list[WrittenFile] = bridge.write(job, data)
         return files
@@ -146,10 +151,14 @@ def produce(job: WriteJob, data: Any) -> list[WrittenFile]:
 
 def rewrite(tasks: Sequence[FileTask], work: Rewrite) -> Iterator[tuple[FileTask, list[WrittenFile] | None]]:
     """Rewrite files one by one, here or, when there is much to do, in Spark's tasks."""
-    if tasks and sum(task.size or 0 for task in tasks) > LOCALLY:
+    if not tasks:
+        return
+    if sum(task.size or 0 for task in tasks) > LOCALLY:
         yield from zip(tasks, bridge.map_files(tasks, work.file), strict=True)
-    else:
-        yield from ((task, work.file(task)) for task in tasks)
+        return
+    done = Count(len(tasks), "file")
+    with progress("rewriting", done):
+        yield from ((task, work.file(task)) for task in done.each(tasks))
 
 
 def _take_away(

@@ -1,0 +1,82 @@
+"""What becomes of an error, and of Ctrl-C, in any command.
+
+Bad input is one clear line on stderr (with the excerpt of the text where there is one) and exit code 2, the same as
+click's own usage errors. So is what Spark says of a query: its log is in a file, which the line names where it helps.
+Ctrl-C is exit code 130. Every other exception is a defect of Penstock and keeps its traceback.
+"""
+
+import os
+import secrets
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import click
+
+from penstock.errors import PenstockError
+
+# As penstock.spark.jvm has them; importing it would make `--help` wait.
+_LOG, _COMMAND = "PENSTOCK_SPARK_LOG", "_PENSTOCK_COMMAND"
+
+
+class _BadInput(click.ClickException):
+    exit_code = 2
+
+
+class Commands(click.Group):
+    """A group whose commands may raise PenstockError."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        if os.environ.get("NO_COLOR"):
+            ctx.color = False
+        with _spark_log() as log:
+            try:
+                return super().invoke(ctx)
+            except PenstockError as error:
+                raise _BadInput(str(error)) from error
+            except KeyboardInterrupt:
+                click.echo("stopped", err=True)
+                ctx.exit(130)
+            except Exception as error:
+                said = _said_by_spark(error, log)
+                if said is None:
+                    raise
+                raise _BadInput(said) from error
+
+
+@contextmanager
+def _spark_log() -> Iterator[str]:
+    """The file that Spark logs to, should it be started; it stays when an error names it."""
+    given = os.environ.get(_LOG)
+    path = given or os.path.join(tempfile.gettempdir(), f"penstock-spark-{secrets.token_hex(6)}.log")
+    os.environ.update({_LOG: path, _COMMAND: "1"})
+    told = ""
+    try:
+        yield path
+    except _BadInput as error:
+        told = error.message
+        raise
+    finally:
+        del os.environ[_COMMAND]
+        if given is None:
+            del os.environ[_LOG]
+            if path not in told:
+                with suppress(OSError):  # mostly there is none
+                    os.unlink(path)
+
+
+def _said_by_spark(error: Exception, log: str) -> str | None:
+    """One line of an error of Spark's, which only a command that has started Spark can meet."""
+    if "pyspark" not in sys.modules:
+        return None
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import AnalysisException, PySparkException
+
+    from penstock.spark.jvm import one_line
+
+    if isinstance(error, AnalysisException):
+        return one_line(error)  # of the query; the log knows no more
+    return f"{one_line(error)}; Spark's log: {log}" if isinstance(error, (PySparkException, Py4JError)) else None
