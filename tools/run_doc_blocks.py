@@ -12,6 +12,9 @@ A ```console block has commands, `$ penstock …`, each followed by what it prin
 the end of a line goes on in the next. Nothing below a command means that its output does not matter. A
 command must succeed, unless what is shown begins with `Error:`; then it must end with exit code 2.
 
+An expression that stands alone and has a value is an error: an interpreter would show that value, and the
+document does not. Print it, or give it a name.
+
 Only a fence that says exactly `python` or `console` is run; ```python no-run is shown and left alone. Blocks
 run in this process, in the current directory, and a block that fails has the line numbers of the Markdown file
 in its traceback.
@@ -19,6 +22,7 @@ in its traceback.
     python tools/run_doc_blocks.py README.md docs/architecture.md
 """
 
+import ast
 import contextlib
 import difflib
 import io
@@ -107,12 +111,31 @@ def _run_block(block: Block, path: Path, namespace: dict[str, object]) -> str:
     printed = io.StringIO()
     padded = "\n" * (block.line - 1) + block.text + "\n"
     try:
-        code = compile(padded, str(path), "exec", dont_inherit=True)
-        with contextlib.redirect_stdout(printed):
+        typed = ast.Interactive(ast.parse(padded, str(path)).body)
+        code = compile(typed, str(path), "single", dont_inherit=True)
+        with contextlib.redirect_stdout(printed), _shown_values() as shown:
             exec(code, namespace)
     except (Exception, SystemExit) as error:
         raise DocError(f"{path}:{block.line}: the block failed\n{traceback.format_exc()}") from error
+    for line, value in shown:
+        raise DocError(f"{path}:{line}: print this or give it a name; an interpreter would show {value}")
     return printed.getvalue()
+
+
+@contextlib.contextmanager
+def _shown_values() -> Iterator[list[tuple[int, str]]]:
+    """What an interpreter would show of the expressions that run meanwhile, each with its line."""
+    shown: list[tuple[int, str]] = []
+
+    def show(value: object) -> None:
+        if value is not None:
+            shown.append((sys._getframe(1).f_lineno, repr(value)[:100]))
+
+    before, sys.displayhook = sys.displayhook, show
+    try:
+        yield shown
+    finally:
+        sys.displayhook = before
 
 
 def _run_commands(block: Block, path: Path) -> None:

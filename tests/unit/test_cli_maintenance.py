@@ -16,6 +16,7 @@ import penstock
 from penstock.cli import ingest as ingesting
 from penstock.cli.main import main
 from penstock.errors import SchemaError, StorageError
+from penstock.tables.managed.compact import Compaction
 from penstock.tables.managed.table import ManagedTable
 from tests.fixtures.managed_tables import files_below, local, managed_table, reopened, snapshot_ids
 
@@ -59,11 +60,29 @@ def test_compact_expire_and_sweep_one_after_the_other(table: ManagedTable, tmp_p
     left.write_bytes(b"left")
     os.utime(left, (0, 0))
     done = run(tmp_path, "sweep", "web.t", "--dry-run")
-    assert done.stdout == f"file://{left}\nwould remove 1 files that no snapshot has, 4 bytes\n"
+    assert done.stdout == f"file://{left}\nwould remove 1 file that no snapshot has, 4 bytes\n"
     assert left.exists()
     swept = told(tmp_path, "sweep", "web.t", "--older-than", "2 hours")
     assert swept == {"files": 1, "bytes": 4, "dry_run": False, "paths": [f"file://{left}"]}
     assert (reopened(tmp_path).count(), left.exists()) == (60, False)
+
+
+@pytest.mark.parametrize(
+    ("done", "said"),
+    [
+        (Compaction(16, 4, 13, 1, manifests_before=14, manifests_after=1),
+         "13 of 16 files became 1, 4 files in all; 14 manifests became 1"),
+        (Compaction(1, 1, 1, 1, promoted=1, folded=1, manifests_before=1, manifests_after=1),
+         "1 of 1 file became 1 (1 logical partition got files of its own, 1 logical partition shares files now), "
+         "1 file in all"),
+        (Compaction(200, 2, 200, 2, folded=200, manifests_before=1, manifests_after=1),
+         "200 of 200 files became 2 (200 logical partitions share files now), 2 files in all"),
+        (Compaction(3, 3, manifests_before=2, manifests_after=1), "2 manifests became 1"),
+        (Compaction(3, 3, manifests_before=1, manifests_after=1), "nothing to compact"),
+    ],
+)  # fmt: skip
+def test_what_a_compaction_did_is_said_without_what_it_did_not_do(done: Compaction, said: str) -> None:
+    assert str(done) == said
 
 
 def test_compact_takes_a_predicate(table: ManagedTable, tmp_path: Path) -> None:
@@ -79,9 +98,18 @@ def test_compact_takes_a_predicate(table: ManagedTable, tmp_path: Path) -> None:
         (["expire", "web.t", "--older-than", "soon"], "'soon' is no age; write a number and a unit"),
         (["expire", "web.t", "--keep-last", "0"], "keep_last is 0"),
         (["expire", "web.t", "--keep-last", "x"], "Invalid value for '--keep-last'"),
-        (["sweep", "web.t", "--older-than", "10 minutes"], "is not safe: writers that are running"),
+        (
+            ["sweep", "web.t", "--older-than", "10 minutes"],
+            "is not safe: writers that are running have files that no snapshot has yet; give 1 hour or more\n",
+        ),
         (["advise", "some/path"], "some/path is a path; give the name of a table"),
-        (["expire", "web.t", "--catalog", "nosuch"], "catalog 'nosuch' cannot be opened"),
+        (
+            ["expire", "web.t", "--catalog", "no-such"],
+            "catalog 'no-such' cannot be opened: PyIceberg's configuration has no uri for it; "
+            "describe it in .pyiceberg.yaml, or set PYICEBERG_CATALOG__NO_SUCH__URI\n",
+        ),
+        (["compact", "web.t", "extra", "--where", "app"], "(extra); put the predicate in quotes"),
+        (["compact", "web.t", "extra"], "Got unexpected extra argument (extra)\n"),
         (["ingest", "nosuch.csv", "web.t"], "nosuch.csv does not exist"),
         (["ingest", "nosuch", "web.t"], "nosuch does not exist"),
         (["ingest", "a.csv", "web.t", "--mode", "replace"], "'replace' is not one of 'append', 'overwrite'"),
@@ -128,17 +156,46 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_ingest_makes_the_table_and_appends_to_it_afterwards(source: Path, tmp_path: Path) -> None:
     words = ["ingest", str(source), "new.t", "--partition-by", "app", "--coalesce", "app", "--below", "8MB"]
     first = told(tmp_path, *words)
-    assert first == {"table": "new.t", "made": True, "mode": "append", "rows": 3, "files": 1, "bytes": first["bytes"]}
+    sizes = {"rows": 3, "files": 1, "bytes": first["bytes"], "total_rows": 3}
+    assert first == {"table": "new.t", "made": True, "mode": "append", **sizes}
     made = penstock.connect(tmp_path).table("new.t")
     assert isinstance(made, ManagedTable)
     assert (made.coalesce, made.count()) == (penstock.Coalesce("app", below="8MB"), 3)
     assert first["bytes"] == sum(task.size for task in made.plan().files)
     done = run(tmp_path, *words)
-    assert done.stdout == f"3 rows in 1 files, {first['bytes']:,} bytes, to new.t\n"
+    assert done.stdout == "3 rows in 1 file added to new.t, which has 6 rows now\n"
     assert made.refresh().count() == 6
-    assert told(tmp_path, "ingest", str(source), "new.t", "--mode", "overwrite")["rows"] == 3
+    over = run(tmp_path, "ingest", str(source), "new.t", "--mode", "overwrite")
+    assert over.stdout == "3 rows in 1 file written to new.t, in the place of all others\n"
     assert made.refresh().count() == 3
     assert len(snapshot_ids(made)) == 3
+    new = run(tmp_path, "ingest", str(source), "new.u")
+    assert new.stdout == "3 rows in 1 file added to new.u, which is new\n"
+    assert told(tmp_path, "ingest", str(source), "new.u")["total_rows"] == 6
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_a_column_that_a_source_does_not_have_is_said_before_spark_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    def starts(**_: Any) -> None:
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr("penstock.spark.session.session", starts)
+    file = tmp_path / "h" / "app=a" / "1.parquet"
+    file.parent.mkdir(parents=True)
+    pa.parquet.write_table(pa.table({"n": [1], "app": ["a"]}), file)
+    source = str(file if kind == "file" else tmp_path / "h")
+    before = files_below(tmp_path)
+    done = run(tmp_path, "ingest", source, "new.t", "--partition-by", "n, ap")
+    assert (done.exit_code, done.stderr) == (2, "Error: partition_by 'ap': no column 'ap'; did you mean 'app'?\n")
+    assert files_below(tmp_path) == before
+    with pytest.raises(AssertionError, match="Spark was started"):
+        CliRunner().invoke(
+            main,
+            ["ingest", source, "new.t", "--partition-by", "n, app", "--warehouse", str(tmp_path)],
+            catch_exceptions=False,
+        )
 
 
 def test_a_table_that_nothing_could_be_written_to_is_taken_away(
@@ -181,21 +238,3 @@ def test_the_kind_of_a_source_is_found(tmp_path: Path) -> None:
     make("i/readme.txt")
     with pytest.raises(StorageError, match="no Parquet, CSV or JSON file in"):
         ingesting.kind_of(str(tmp_path / "i"))
-
-
-def test_nothing_is_shown_on_a_pipe_and_steps_are_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    import io
-    import sys
-
-    from penstock.spark.progress import progress
-
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    for kind, shown in ((io.StringIO, False), (Terminal, True)):
-        stream = kind()
-        monkeypatch.setattr(sys, "stderr", stream)
-        with progress("sweeping [web.t]"), progress("a step of it"):
-            pass
-        assert ("sweeping [web.t]" in stream.getvalue()) is shown

@@ -1,13 +1,14 @@
 """The pages of docs/: what they show is what happens, their links lead somewhere, and the reference leaves nothing out.
 
-Blocks that need something from outside (an S3 server, a catalog, a download) say `no-run`; here they run too, with the
-tests' own in its place. The two pages that start Spark run in one process of their own, so that there is one Spark and
-its working directory is theirs.
+Blocks can be pasted into an interpreter line by line. Blocks that need something from outside (an S3 server, a catalog,
+a download) say `no-run`; here they run too, with the tests' own in its place. The two pages that start Spark run in one
+process of their own, so that there is one Spark and its working directory is theirs.
 """
 
 from __future__ import annotations
 
 import ast
+import codeop
 import inspect
 import os
 import re
@@ -30,12 +31,13 @@ from penstock.spark.stream import _PLACE
 from penstock.stream.options import StreamOptions
 from penstock.tables.managed.shredding import chosen_property
 from tests.s3.server import KEY_ID, SECRET, running
-from tools.run_doc_blocks import read_blocks, run_file
+from tools.run_doc_blocks import Block, DocError, read_blocks, run_file
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 SPARK = [DOCS / "tutorial.md", DOCS / "how-to/pruned-stream.md"]
+HOW_TO = [page for page in PAGES if page.parent.name == "how-to" and page not in SPARK]
 FROM_OUTSIDE = [DOCS / "how-to" / f"{name}.md" for name in ("hive-on-s3", "iceberg-catalog", "other-engines")]
 INFOS = {"python", "python no-run", "console", "console no-run", "text", "yaml", "bash"}
 PROPERTY = re.compile(
@@ -68,9 +70,10 @@ def everything_runs(page: Path, folder: Path, **instead: str) -> Path:
     return copy
 
 
-def run_apart(folder: Path, *pages: Path) -> None:
-    """Run pages in a process of their own."""
-    command = [sys.executable, str(ROOT / "tools/run_doc_blocks.py"), *map(str, pages)]
+def run_apart(folder: Path, *pages: Path, first: str = "") -> None:
+    """Run pages in a process of their own, after what a shell should do first."""
+    script = [sys.executable, str(ROOT / "tools/run_doc_blocks.py"), *map(str, pages)]
+    command = ["bash", "-c", f'set -e\n{first}\nexec "$@"', "bash", *script]
     environment = {**os.environ, "PYICEBERG_HOME": str(folder)}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr[-5000:]
@@ -87,7 +90,7 @@ def test_blocks_print_what_the_page_shows(page, tmp_path, monkeypatch):
 
 @pytest.mark.spark
 def test_blocks_of_pages_with_spark_print_what_the_page_shows(tmp_path):
-    run_apart(tmp_path, *SPARK)
+    run_apart(tmp_path, *SPARK, *HOW_TO)  # and how-to pages are no trouble in the tutorial's folder, or to each other
 
 
 def test_hive_on_s3_is_true_of_a_real_server(request, tmp_path, tmp_path_factory, monkeypatch):
@@ -106,10 +109,10 @@ def test_hive_on_s3_is_true_of_a_real_server(request, tmp_path, tmp_path_factory
     run_file(page)
 
 
-def test_the_catalog_page_is_true_of_a_catalog_with_that_name(tmp_path):
-    where = f"type: sql\n    uri: sqlite:///{tmp_path}/prod.db\n    warehouse: file://{tmp_path}/prod\n"
-    (tmp_path / ".pyiceberg.yaml").write_text(f"catalog:\n  prod:\n    {where}")
-    run_apart(tmp_path, everything_runs(FROM_OUTSIDE[1], tmp_path))
+def test_the_catalog_page_is_true_with_the_variables_that_it_has(tmp_path):
+    page = everything_runs(FROM_OUTSIDE[1], tmp_path)
+    (variables,) = [block for block in read_blocks(page.read_text(encoding="utf-8")) if block.info == "bash"]
+    run_apart(tmp_path, page, first=variables.text)
 
 
 def test_duckdb_reads_what_the_page_shows(tmp_path, monkeypatch):
@@ -134,6 +137,70 @@ def test_nothing_that_looks_like_code_escapes_the_tests():
             line for line in page.read_text(encoding="utf-8").splitlines() if re.match(r" {4}\$? ?penstock ", line)
         ]
         assert set(loose) <= inside, page
+
+
+# What an interpreter makes of them
+
+
+def typed(block: Block) -> None:
+    """Compile a block as an interpreter does that gets it line by line: a blank line ends what is indented."""
+    compiled, waiting = codeop.CommandCompiler(), []
+    for number, line in enumerate((*block.lines, ""), start=block.line):
+        waiting.append(line)
+        try:
+            if compiled("\n".join(waiting), symbol="single") is not None:
+                waiting.clear()
+        except SyntaxError as error:
+            raise AssertionError(f"line {number} cannot be typed after the lines before it: {error}") from error
+    assert not waiting, f"line {block.line}: the block is not complete"
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=name_of)
+def test_blocks_can_be_pasted_into_an_interpreter(page):
+    for block in read_blocks(page.read_text(encoding="utf-8")):
+        if block.info.split()[:1] == ["python"]:
+            typed(block)
+
+
+def python(text: str) -> Block:
+    return Block("python", tuple(text.splitlines()), line=1, follows_directly=False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "for i in range(2):\n    print(i)\nprint('end')",
+        "with open('f') as f:\n    f.read()\nx = 1",
+        "def f():\n    x = 1\n\n    return x\n\n\nf()",
+        "f(\n    1,",
+        "x =",
+    ],
+)
+def test_a_block_that_an_interpreter_refuses_is_found(text):
+    with pytest.raises(AssertionError, match="line"):
+        typed(python(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "for i in range(2):\n    print(i)\n\nprint('end')",
+        "def f():\n    if x:\n        return 1\n    else:\n        return 2\n\n\nf()",
+        "try:\n    f()\nexcept ValueError:\n    g()",
+        "# words\n\nf(\n    1,\n\n    2,\n)\nx = '''\na\n\nb'''",
+    ],
+)
+def test_a_block_that_an_interpreter_takes_is_fine(text):
+    typed(python(text))
+
+
+def test_a_value_that_only_an_interpreter_would_show_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```python\nx = [1]\nfor i in x:\n    x.pop()\n```\n", encoding="utf-8")
+    with pytest.raises(DocError, match=r"page\.md:4: .* would show 1"):
+        run_file(page)
+    page.write_text("```python\nx = [1]\nx.sort()\nprint(x.pop())\n```\n\n```text\n1\n```\n", encoding="utf-8")
+    assert run_file(page) == 1
 
 
 # Links, and the site

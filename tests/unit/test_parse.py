@@ -1,13 +1,16 @@
 """Spark-SQL text to trees: what is read, what is refused, and where the error points."""
 
+import re
 from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
 
-from penstock.errors import PenstockError, PredicateError, TypeMismatchError, UnknownColumnError
+from penstock.errors import PenstockError, PredicateError, SchemaError, TypeMismatchError, UnknownColumnError
 from penstock.predicate.bind import Context, bind_text
+from penstock.predicate.evaluate import unevaluable
 from penstock.predicate.parse import parse
+from penstock.predicate.schema import as_schema
 from penstock.predicate.simplify import simplify
 
 DDL = (
@@ -104,7 +107,14 @@ def test_text_is_read_as_spark_reads_it(text: str, expected: str) -> None:
         ("(i = 5", 5, "expecting )"),
         ("", 0, "empty"),
         ("   ", 0, "empty"),
-        ("i = 'abc", 8, "Missing '"),
+        ("i = 'abc", 4, "the quote that opens here is not closed"),
+        ("s = 'a' AND s = 'it''s", 16, "the quote that opens here is not closed"),
+        ("s = 'it\\'", 4, "the quote that opens here is not closed"),
+        ('s = "abc', 4, "the quote that opens here is not closed"),
+        ("s = '`' -- it's\n AND `s = 1", 21, "the quote that opens here is not closed"),
+        ("i = 1 /* '", 6, "the comment that opens here is not closed"),
+        ("SELECT i", 0, "unexpected token at 'SELECT'; expected a condition such as app = 'a'"),
+        ("DELETE FROM t", 7, "unexpected token at 'FROM'; expected a condition such as app = 'a'"),
         ("i IN (SELECT 1)", None, "subquery"),
         ("count(*) > 1", None, "star"),
         ("i = ?", None, "placeholder"),
@@ -117,7 +127,7 @@ def test_text_is_read_as_spark_reads_it(text: str, expected: str) -> None:
     ],
 )
 def test_bad_text_is_an_error_with_its_position(text: str, position: int | None, message: str) -> None:
-    with pytest.raises(PredicateError, match="(?i)" + message.replace("(", "\\(").replace(")", "\\)")) as caught:
+    with pytest.raises(PredicateError, match="(?i)" + re.escape(message)) as caught:
         bind_text(text, DDL)
     assert caught.value.text == text
     if position is not None:
@@ -148,6 +158,57 @@ def test_unknown_column_is_an_error_with_a_suggestion(text: str, position: int, 
 def test_types_that_do_not_go_together_are_an_error(text: str) -> None:
     with pytest.raises(TypeMismatchError):
         bind_text(text, DDL)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("d = 2026-05-15", "write d = '2026-05-15'"),
+        ("s = 'x' AND d <> 2026-5-1", "write d <> '2026-05-01'"),
+        ("ts >= 2026-05-15", "write ts >= '2026-05-15'"),
+        ("2026-05-15 = d", "write '2026-05-15'"),
+        ("d IN (2026-05-15, 2026-05-16)", "write '2026-05-15'"),
+        ("d BETWEEN 2026-05-01 AND 2026-05-15", "write '2026-05-01'"),
+        ("d = 2026-13-15", "write a date in quotes"),
+        ("d = 20260515", "write a date in quotes"),
+        ("ts = 5", "write a timestamp in quotes"),
+        ("d = b", None),
+    ],
+)
+def test_a_date_without_quotes_is_an_error_that_says_how_it_is_written(text: str, hint: str | None) -> None:
+    with pytest.raises(TypeMismatchError, match="cannot compare") as caught:
+        bind_text(text, DDL)
+    assert caught.value.hint == hint
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("s = s-003", "s - 3 makes a number of a string, which is left to Spark; did you mean 's-003' in quotes?"),
+        ("s - 3 = 4", "s - 3 makes a number of a string, which is left to Spark"),
+        ("s + 3 = 4", "s + 3 makes a number of a string, which is left to Spark"),
+        ("i-3 = 4", None),
+        ("abs(b) = 1", "abs() is not known for these arguments"),
+    ],
+)
+def test_a_subtraction_from_a_string_may_be_a_word_without_quotes(text: str, why: str | None) -> None:
+    assert unevaluable(simplify(bind_text(text, DDL))) == why
+
+
+@pytest.mark.parametrize(
+    ("ddl", "said"),
+    [
+        ("dt dat, app string", "unknown type 'dat'; did you mean date?"),
+        ("dt date, app strng", "unknown type 'strng'; did you mean string?"),
+        ("m map<string,strng>, n int", "unknown type 'strng'; did you mean string?"),
+        ("`a b` bgint", "unknown type 'bgint'; did you mean bigint?"),
+        ("d decimal(10,2), u uuid", "unknown type 'uuid'; one of boolean, int, bigint"),
+        ("a int b int", "cannot read the schema 'a int b int'"),
+    ],
+)
+def test_a_type_that_is_none_is_an_error_with_a_suggestion(ddl: str, said: str) -> None:
+    with pytest.raises(SchemaError, match=re.escape(said)):
+        as_schema(ddl)
 
 
 def test_names_that_differ_in_case_only_are_ambiguous_unless_one_fits_exactly() -> None:

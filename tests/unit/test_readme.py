@@ -70,7 +70,8 @@ def test_a_command_that_prints_something_else_is_found_with_its_line(tmp_path):
 
 def test_a_command_may_fail_only_with_the_error_that_is_shown(tmp_path):
     command = "$ penstock explain web.events --warehouse nowhere"
-    error = f"Error: no table 'web.events' in {Path.cwd()}/nowhere; there are: none"
+    hint = "give the folder of one that is there: --warehouse FOLDER, or connect(FOLDER)"
+    error = f"Error: no table 'web.events': there is no warehouse {Path.cwd()}/nowhere; {hint}"
     assert run_file(write(tmp_path, f"'''console\n{command}\n{error}\n'''\n")) == 1
     with pytest.raises(DocError, match=r"page\.md:2: .* ended with 2"):
         run_file(write(tmp_path, f"'''console\n{command}\n'''\n"))

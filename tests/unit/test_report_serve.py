@@ -169,5 +169,6 @@ def test_the_command_prints_its_address_writes_nothing_and_ends_with_ctrl_c(tmp_
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=60)
     assert (running.returncode, out) == (0, "")
-    assert err == f"note: {tmp_path / 't'}: partitioned by dt date, app string, as one branch shows; declare it\n"
+    way = 'to be sure, declare it: partition_by="dt date, app string"'
+    assert err == f"note: {tmp_path / 't'}: partitioned as one branch shows; {way}\n"
     assert sorted(tmp_path.rglob("*")) == before

@@ -25,6 +25,7 @@ from typing import Any
 
 from penstock.errors import PenstockError
 
+STREAM, COMES = "app = 'app-11'", "app IN ('app-11', 'app-12', 'app-13', 'app-14')"
 QUERIES = {
     "one app, two days": (
         "SELECT count(*), round(sum(duration_ms), 3) FROM {table} WHERE {where}",
@@ -38,8 +39,11 @@ QUERIES = {
         "SELECT headers['agent'], count(*) FROM {table} WHERE {where} GROUP BY ALL ORDER BY 2 DESC, 1 LIMIT 5",
         "headers['country'] = 'DE' AND app = 'app-03'",
     ),
+    "nearly all of it": (
+        "SELECT status, count(*) FROM {table} WHERE {where} GROUP BY status ORDER BY status",
+        f"NOT {COMES}",
+    ),
 }
-STREAM, COMES = "app = 'app-11'", "app IN ('app-11', 'app-12', 'app-13', 'app-14')"
 SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.adaptive.enabled": "false",

@@ -16,6 +16,7 @@ import click
 
 from penstock.cli.tables import tell
 from penstock.errors import LakeError, StorageError
+from penstock.progress import counted
 
 _KINDS = {"parquet": "parquet", "csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json"}
 _MOST_FOLDERS = 1_000
@@ -23,8 +24,9 @@ _MOST_FOLDERS = 1_000
 
 def ingest(place: Mapping[str, Any], json: bool) -> None:
     """Read the source, make the table if need be, and add the rows or put them in the place of all others."""
-    from penstock.spark.progress import progress
+    from penstock.progress import progress
     from penstock.spark.session import session
+    from penstock.spark.tasks import progress_of_tasks
     from penstock.tables.iceberg.open import clear_errors
     from penstock.tables.lake import connect
 
@@ -32,11 +34,14 @@ def ingest(place: Mapping[str, Any], json: bool) -> None:
     kind = kind_of(place["source"], place["storage"])
     lake = connect(place["warehouse"], catalog=place["catalog"])
     table = _existing(lake, place, rule, hot)
+    if table is None:
+        _check_partitions(kind, place)
     with progress("starting Spark"):
-        spark = session(**{"spark.ui.showConsoleProgress": "false"})
+        spark = session()
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        with progress(f"looking at {place['source']}"), clear_errors(f"the source {place['source']}", {}):
+        looking = progress_of_tasks(f"looking at {place['source']}", spark)
+        with looking, clear_errors(f"the source {place['source']}", {}):
             frame = _read(spark, kind, place)
     tell(told, ())
     made = table is None
@@ -58,8 +63,41 @@ def _show(done: Mapping[str, Any], json: bool) -> None:
     if json:
         click.echo(jsonlib.dumps(done, indent=2))
         return
-    where = f"{done['table']}{', which is new' if done['made'] else ''}"
-    click.echo(f"{done['rows']:,} rows in {done['files']:,} files, {done['bytes']:,} bytes, to {where}")
+    rows = f"{counted(done['rows'], 'row')} in {counted(done['files'], 'file')}"
+    if done["made"]:
+        click.echo(f"{rows} added to {done['table']}, which is new")
+    elif done["mode"] == "append":
+        click.echo(f"{rows} added to {done['table']}, which has {counted(done['total_rows'], 'row')} now")
+    else:
+        click.echo(f"{rows} written to {done['table']}, in the place of all others")
+
+
+def _check_partitions(kind: str, place: Mapping[str, Any]) -> None:
+    """Whether a Parquet source has the columns that a new table is partitioned by, before Spark is started."""
+    from penstock.tables.managed.create import iceberg_schema, partition_spec
+
+    if kind != "parquet" or not place["partition_by"]:
+        return
+    try:
+        schema = iceberg_schema(_columns(place))
+    except Exception:  # what cannot be read or known here is said when Spark reads it
+        return
+    partition_spec(schema, place["partition_by"])
+
+
+def _columns(place: Mapping[str, Any]) -> Any:
+    """The columns of a Parquet source, by one footer."""
+    import pyarrow.parquet as pq
+
+    from penstock.tables.hive.table import hive
+    from penstock.tables.storage import open_storage
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they are said when it is read
+        if not _is_one_file(place):
+            return hive(place["source"], place["source_partition_by"], storage=place["storage"]).schema
+        file = open_storage(place["source"], place["storage"])
+        return pq.read_schema(file.path, filesystem=file.filesystem)
 
 
 def kind_of(source: str, storage: str | None = None) -> str:
@@ -113,9 +151,13 @@ def _read(spark: Any, kind: str, place: Mapping[str, Any]) -> Any:
         return spark.read.csv(source, header=True, inferSchema=True)
     if kind == "json":
         return spark.read.json(source)
-    if _by_name(source) is not None and place["source_partition_by"] == "auto":
+    if _is_one_file(place):
         return spark.read.parquet(source)
     return hive(source, place["source_partition_by"], storage=place["storage"]).dataframe(spark)
+
+
+def _is_one_file(place: Mapping[str, Any]) -> bool:
+    return _by_name(place["source"]) is not None and place["source_partition_by"] == "auto"
 
 
 def _rule(columns: str | None, below: str | None) -> Any:
@@ -180,11 +222,11 @@ def _check_same(table: Any, partition_by: str | None, rule: Any, hot: Any) -> No
 
 
 def _added(table: Any, before: int | None) -> dict[str, int]:
-    """What the last snapshot added; nothing when there is no new one."""
+    """What the last snapshot added, nothing when there is no new one; and how many rows there are now."""
     snapshot = table.version.snapshot
     told = snapshot.summary.additional_properties if snapshot is not None and snapshot.snapshot_id != before else {}
     names = {"rows": "added-records", "files": "added-data-files", "bytes": "added-files-size"}
-    return {name: int(told.get(key, 0)) for name, key in names.items()}
+    return {**{name: int(told.get(key, 0)) for name, key in names.items()}, "total_rows": table.count()}
 
 
 def _take_away(lake: Any, name: str) -> None:

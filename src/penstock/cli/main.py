@@ -10,8 +10,21 @@ from penstock import __version__
 from penstock.cli.group import Commands
 from penstock.cli.predicated import Predicated
 
+_EXAMPLES = """\b
+Examples:
+  penstock demo
+  penstock explain ./events --where "dt = '2026-05-17' AND app = 'shop'"
+  penstock ingest ./events web.events --partition-by "dt, app" --coalesce app
+  penstock report web.events --where "app = 'shop'" -o report.html
+"""
 
-@click.group(name="penstock", cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+
+@click.group(
+    name="penstock",
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+    epilog=_EXAMPLES,
+)
 @click.version_option(__version__, prog_name="penstock")
 def main() -> None:
     """Only the files that a query needs get through."""
@@ -92,7 +105,7 @@ def sql(query: str, warehouse: str, catalog: str | None, limit: int, json: bool)
     run(query, warehouse, catalog, limit, json)
 
 
-@main.command()
+@main.command(short_help="Show skew, and what sharing files would change.")
 @click.argument("table")
 @_warehouse
 @_catalog
@@ -104,7 +117,7 @@ def advise(json: bool, **place: str) -> None:
     run(place, json)
 
 
-@main.command(cls=Predicated)
+@main.command(cls=Predicated, short_help="Merge small files; put rows where the rule wants them.")
 @click.argument("table")
 @click.option("--where", help="Only files that may hold such rows: a predicate in Spark SQL.")
 @_warehouse
@@ -117,7 +130,7 @@ def compact(where: str | None, json: bool, **place: str) -> None:
     run(place, where, json)
 
 
-@main.command()
+@main.command(short_help="Remove old snapshots, and files that only they had.")
 @click.argument("table")
 @click.option("--older-than", default="5 days", show_default=True, help="An age such as '12 hours', or a moment.")
 @click.option("--keep-last", default=1, show_default=True, help="How many snapshots of each branch stay anyway.")
@@ -145,7 +158,7 @@ def sweep(older_than: str, dry_run: bool, json: bool, **place: str) -> None:
     run(place, older_than, dry_run, json)
 
 
-@main.command()
+@main.command(short_help="Write files to a table, which is made if need be.")
 @click.argument("source", type=_PATH)
 @click.argument("table")
 @click.option("--partition-by", help="How a new table is partitioned: 'day(ts), app'.")
@@ -172,7 +185,7 @@ def ingest(json: bool, **place: str) -> None:
     run(place, json)
 
 
-@main.command(cls=Predicated)
+@main.command(cls=Predicated, short_help="Print rows that match, and those that come.")
 @click.argument("table", type=_PATH)
 @click.option("--where", help="A predicate in Spark SQL.")
 @click.option("--columns", help="What is read: 'id, headers['content-type']'.")
@@ -222,7 +235,7 @@ def stream(
     run(place, asked, Printing(count, json, limit, once, interval, position))
 
 
-@main.command(cls=Predicated)
+@main.command(cls=Predicated, short_help="Write an HTML page about a table and a query.")
 @click.argument("table", type=_PATH)
 @click.option("--where", help="A predicate in Spark SQL.")
 @click.option("--path", help="A LIKE pattern that a file's URL must match.")
@@ -245,7 +258,7 @@ def report(where: str | None, path: str | None, output: str, no_advice: bool, js
     run(place, where, path, output, not no_advice, json)
 
 
-@main.command()
+@main.command(short_help="Show that page live, with a field for the query.")
 @click.argument("table", type=_PATH)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port.  [default: a free one]")
 @click.option("--open", "show", is_flag=True, help="Open the page in the browser.")
@@ -258,13 +271,13 @@ def report(where: str | None, path: str | None, output: str, no_advice: bool, js
 @_snapshot
 @_json
 def serve(port: int, show: bool, no_advice: bool, json: bool, **place: str) -> None:
-    """Show the same page live, on this machine only, with a field to type predicates into. Nothing is written."""
+    """Show the page of `penstock report` live, on this machine only, with a field for predicates. It writes nothing."""
     from penstock.cli.report import serve as run
 
     run(place, port, not no_advice, show, json)
 
 
-@main.command()
+@main.command(short_help="Find what is missing on this machine or at a place.")
 @click.argument("table", required=False, type=_PATH)
 @click.option("--spark", is_flag=True, help="Also start Spark and run a small job.")
 @click.option("--warehouse", help="Where tables are known by name.  [default for a name: ./warehouse]")
@@ -282,7 +295,7 @@ def doctor(ctx: click.Context, /, table: str | None, spark: bool, json: bool, **
     ctx.exit(0 if run(table, place, spark, json) else 1)
 
 
-@main.command()
+@main.command(short_help="Print the completion script of a shell.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @_json
 def completion(shell: str, json: bool) -> None:
@@ -292,7 +305,7 @@ def completion(shell: str, json: bool) -> None:
     run(main, shell, json)
 
 
-@main.command()
+@main.command(short_help="Show Penstock at work on generated data.")
 @click.option("--rows", default=500_000, show_default=True, help="How many events are generated.")
 @click.option("--folder", help="Where everything is kept; a new temporary folder without it.")
 @_json

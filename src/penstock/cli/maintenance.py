@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json as jsonlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -13,7 +14,7 @@ from penstock.errors import LakeError
 
 def advise(place: Mapping[str, str], json: bool) -> None:
     """What the partitions look like, and what coalescing would change."""
-    from penstock.spark.progress import progress
+    from penstock.progress import progress
 
     with progress(f"reading the partitions of {place['table']}"):
         advice = managed_table(place).advise()
@@ -22,7 +23,7 @@ def advise(place: Mapping[str, str], json: bool) -> None:
 
 def compact(place: Mapping[str, str], where: str | None, json: bool) -> None:
     """Put rows where the rule wants them."""
-    from penstock.spark.progress import progress
+    from penstock.progress import progress
 
     with progress(f"compacting {place['table']}"):
         done = managed_table(place).compact(where=where)
@@ -31,7 +32,7 @@ def compact(place: Mapping[str, str], where: str | None, json: bool) -> None:
 
 def expire(place: Mapping[str, str], older_than: str, keep_last: int, json: bool) -> None:
     """Remove old snapshots."""
-    from penstock.spark.progress import progress
+    from penstock.progress import progress
 
     with progress(f"removing snapshots of {place['table']}"):
         done = managed_table(place).expire(older_than, keep_last=keep_last)
@@ -40,14 +41,25 @@ def expire(place: Mapping[str, str], older_than: str, keep_last: int, json: bool
 
 def sweep(place: Mapping[str, str], older_than: str, dry_run: bool, json: bool) -> None:
     """Remove files that no snapshot has."""
-    from penstock.spark.progress import progress
+    from penstock.progress import progress
 
-    with progress(f"sweeping {place['table']}"):
+    with progress(f"sweeping {place['table']}"), _without_force():
         done = managed_table(place).sweep(older_than, dry_run=dry_run)
     if dry_run and not json:
         for path in done.paths:
             click.echo(path)
     _show(done, json)
+
+
+@contextmanager
+def _without_force() -> Iterator[None]:
+    """The command cannot be forced, and does not name the library's way to do it."""
+    try:
+        yield
+    except LakeError as error:
+        if error.hint is None or "force=True" not in error.hint:
+            raise
+        raise LakeError(error.message, hint="give 1 hour or more") from None
 
 
 def managed_table(place: Mapping[str, str]) -> Any:

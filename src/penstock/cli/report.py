@@ -20,7 +20,7 @@ def report(
     place: Mapping[str, str], where: str | None, path: str | None, output: str, advice: bool, json: bool
 ) -> None:
     """Collect what there is to tell, and write the page; for machines, print it."""
-    from penstock.progress import progress
+    from penstock.progress import Counted, progress
     from penstock.prune.report import human_bytes
     from penstock.report.data import collect
     from penstock.report.page import page
@@ -41,7 +41,7 @@ def report(
     for note in data["notes"]:
         click.echo(f"note: {note}", err=True)
     kept, total = data["report"]["files"]["kept"], data["table"]["files"]
-    said = f"{kept:,} of {total:,} files {'is' if kept == 1 else 'are'} read"
+    said = f"{Counted(kept, total, 'file')} {'is' if kept == 1 else 'are'} read"
     click.echo(f"{output}: {human_bytes(len(octets))}; {said}")
 
 

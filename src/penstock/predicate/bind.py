@@ -13,7 +13,7 @@ upwards. It is not an error; it never prunes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Any
@@ -27,6 +27,7 @@ from penstock.predicate.cast import cast as cast_values
 from penstock.predicate.cast import castable
 from penstock.predicate.evaluate import evaluate_constant
 from penstock.predicate.functions_interval import NAME as ADD_INTERVAL
+from penstock.predicate.meant import quoted_date, quoted_word
 from penstock.predicate.tree import (
     And,
     Call,
@@ -51,6 +52,8 @@ from penstock.predicate.types import (
     is_decimal,
     is_integer,
     is_nested,
+    is_numeric,
+    is_timestamp,
     type_name,
 )
 from penstock.predicate.values import from_arrow, to_arrow
@@ -196,7 +199,11 @@ class _Binder:
             return None
         names = " with ".join(dict.fromkeys(type_name(side.type) for side in sides))
         what = f"cannot compare {names}: {node}"
-        raise TypeMismatchError(what if len(what) < 200 else what[:197] + "...", self.text, node.at)
+        what = what if len(what) < 200 else what[:197] + "..."
+        time = next((t for t in distinct if pa.types.is_date32(t) or is_timestamp(t)), None)
+        number = time is not None and all(t == time or is_numeric(t) for t in distinct)
+        hint = quoted_date(node, time, self.text) if number else None
+        raise TypeMismatchError(what, self.text, node.at, hint=hint)
 
     def to(self, child: Expr, to: pa.DataType, node: Expr) -> Expr:
         """`child` as `to`, folded when it is a constant."""
@@ -269,7 +276,7 @@ class _Binder:
         constants = [(arg.value,) if isinstance(arg, Literal) else None for arg in node.args]
         signature = function.signature([arg.type for arg in node.args], constants)
         if signature is None:
-            return node
+            return replace(node, hint=quoted_word(node, self.text))
         pairs = list(zip(node.args, signature.arguments, strict=True))
         if not all(castable(arg.type, t) for arg, t in pairs):
             return node

@@ -95,8 +95,7 @@ def unevaluable(expr: Expr) -> str | None:
     """Why the tree has no exact meaning here (an unknown function, say); None when it has one."""
     for node in walk(expr):
         if isinstance(node, Call) and node.type is None:
-            known = functions.find(node.name) is not None
-            return f"{node.name}() is not known for these arguments" if known else f"{node.name}() is not known"
+            return "; ".join(part for part in (_unknown_call(node), node.hint) if part)
         if isinstance(node, Cast) and (node.child.type is None or not castable(node.child.type, node.type)):
             return f"{_short(node)} is not a known cast"
         if isinstance(node, Compare) and node.left.type != node.right.type:
@@ -106,6 +105,14 @@ def unevaluable(expr: Expr) -> str | None:
         if isinstance(node, Lookup) and not (is_term(node) and pa.types.is_map(node.container.type)):
             return f"{_short(node)} is not a constant key of a map"
     return None
+
+
+def _unknown_call(node: Call) -> str:
+    if functions.find(node.name) is None:
+        return f"{node.name}() is not known"
+    if not node.name.isalnum() and any(arg.type == pa.string() for arg in node.args):
+        return f"{_short(node)} makes a number of a string, which is left to Spark"
+    return f"{node.name}() is not known for these arguments"
 
 
 def read_terms(expr: Expr, table: pa.Table | pa.RecordBatch, given: Rows | None = None) -> Rows:

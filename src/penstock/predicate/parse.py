@@ -10,6 +10,7 @@ position. An unknown function is *not* refused: it may be a user's own; it parse
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections.abc import Callable
@@ -27,6 +28,15 @@ from penstock.predicate.tree import Expr
 # sqlglot descends by recursion, about 17 frames a parenthesis: deeper text is parsed on a thread with a larger stack.
 _DEPTH_ON_THIS_STACK = 25
 MAX_DEPTH = 20_000
+_EXAMPLE = "a condition such as app = 'a'"
+_STATEMENT = frozenset(["SELECT", "FROM", "WHERE"])
+# What is closed, or is no quote and no comment; a single mark that is left over opens something without an end.
+_CLOSED = re.compile(
+    r"""--[^\n]* | /\*.*?\*/ | \b[rR](?:'[^']*+'|"[^"]*+") | `(?:``|[^`])*+`
+    | '(?:\\.|''|[^'\\])*+' | "(?:\\.|""|[^"\\])*+" | /\* | .""",
+    re.DOTALL | re.VERBOSE,
+)
+_OPENING = {"'": "quote", '"': "quote", "`": "quote", "/*": "comment"}
 
 
 def parse(text: str) -> Expr:
@@ -61,11 +71,13 @@ def _parse(text: str) -> Expr:
     except ParseError as error:
         raise _syntax_error(error, text) from None
     except TokenError as error:
-        raise PredicateError(f"cannot be read: {_first_line(error.__cause__ or error)}", text, len(text)) from None
+        raise _unclosed(text) or PredicateError(
+            f"cannot be read: {_first_line(error.__cause__ or error)}", text, len(text)
+        ) from None
     except SqlglotError as error:
         raise PredicateError(f"cannot be read: {_first_line(error)}", text) from None
     if len(found) != 1 or found[0] is None:
-        raise PredicateError("empty; expected a condition such as app = 'a'", text, 0)
+        raise PredicateError("empty", text, 0, expected=_EXAMPLE)
     return convert(cast(exp.Expression, found[0]), text)
 
 
@@ -114,6 +126,14 @@ def _first_line(error: BaseException) -> str:
     return str(error).splitlines()[0][:200] if str(error) else type(error).__name__
 
 
+def _unclosed(text: str) -> PredicateError | None:
+    """The error at the first quote or comment without an end; None when there is none."""
+    opening = next((found for found in _CLOSED.finditer(text) if found[0] in _OPENING), None)
+    if opening is None:
+        return None
+    return PredicateError(f"the {_OPENING[opening[0]]} that opens here is not closed", text, opening.start())
+
+
 def _syntax_error(error: ParseError, text: str) -> PredicateError:
     if not error.errors:
         return PredicateError(f"cannot be read: {_first_line(error)}", text)
@@ -125,4 +145,5 @@ def _syntax_error(error: ParseError, text: str) -> PredicateError:
     what = str(first["description"]).split(" for <class")[0].rstrip(".").replace("Invalid expression / ", "")
     if "Required keyword" in what:
         return PredicateError(f"something is missing after {highlight!r}", text, position)
-    return PredicateError(f"{what[0].lower()}{what[1:]} at {highlight!r}", text, position)
+    expected = _EXAMPLE if highlight.upper() in _STATEMENT or not text[:position].strip() else None
+    return PredicateError(f"{what[0].lower()}{what[1:]} at {highlight!r}", text, position, expected=expected)

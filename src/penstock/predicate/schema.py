@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import re
+from difflib import get_close_matches
 from typing import Any
 
 import pyarrow as pa
@@ -36,6 +38,14 @@ _SIMPLE = {
     "TIMESTAMPNTZ": TIMESTAMP_NTZ,
     "NULL": pa.null(),
 }
+_SPARK_NAMES = [
+    "boolean", "byte", "tinyint", "short", "smallint", "int", "integer", "long", "bigint", "float", "real", "double",
+    "decimal", "dec", "numeric", "string", "char", "character", "varchar", "binary", "date", "timestamp",
+    "timestamp_ltz", "timestamp_ntz", "array", "map", "struct", "void",
+]  # fmt: skip
+_COMMON = "boolean, int, bigint, double, decimal(10,2), string, date, timestamp, map<string,string>, …"
+_COLUMN = re.compile(r"\s*(?:`(?:``|[^`])+`|[^\s`]+)\s+([A-Za-z_]\w*)\s*(?:<(.*)>)?", re.DOTALL)
+_TOP_COMMA = re.compile(r",(?![^(<]*[)>])")
 
 
 def as_schema(source: Any) -> pa.Schema:
@@ -75,16 +85,16 @@ def _parse_ddl(text: str) -> pa.Schema:
         statement = sqlglot.parse_one(f"CREATE TABLE t ({text})", dialect="spark")
     except (SqlglotError, RecursionError) as error:
         reason = str(error).splitlines()[0] if str(error) else "nested too deep"
-        raise SchemaError(f"cannot read the schema {_short(text)}: {reason}; write: name type, name type") from None
+        said = f"cannot read the schema {_short(text)}: {reason}; write: name type, name type"
+        raise _unknown_type(text) or SchemaError(said) from None
     columns = list(statement.this.expressions) if isinstance(statement.this, exp.Schema) else []
     found = []
     for column in columns:
         kind = column.args.get("kind") if isinstance(column, exp.ColumnDef) else None
         t = arrow_type(kind) if kind is not None else None
         if t is None:
-            raise SchemaError(
-                f"schema {_short(text)}: {column.sql(dialect='spark')!r} is not a column: write: name type"
-            )
+            said = f"schema {_short(text)}: {column.sql(dialect='spark')!r} is not a column: write: name type"
+            raise _unknown_type(text) or SchemaError(said)
         required = any(isinstance(c.kind, exp.NotNullColumnConstraint) for c in column.args.get("constraints") or ())
         found.append(pa.field(column.name, t, nullable=not required))
     if not found:
@@ -94,6 +104,20 @@ def _parse_ddl(text: str) -> pa.Schema:
     if twice is not None:
         raise SchemaError(f"schema {_short(text)}: column {twice!r} appears twice")
     return pa.schema(found)
+
+
+def _unknown_type(text: str) -> SchemaError | None:
+    """The error for the first word that stands where a type should and is none; None when all are types."""
+    for column in _TOP_COMMA.split(text):
+        found = _COLUMN.match(column)
+        inner = [] if found is None or "struct" in column.lower() else re.findall(r"[A-Za-z_]\w*", found[2] or "")
+        names = [] if found is None else [found[1], *inner]
+        unknown = next((name for name in names if name.lower() not in _SPARK_NAMES), None)
+        if unknown is not None:
+            close = get_close_matches(unknown.lower(), _SPARK_NAMES, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"one of {_COMMON}"
+            return SchemaError(f"schema {_short(text)}: unknown type {unknown!r}", hint=hint)
+    return None
 
 
 def _short(text: str) -> str:

@@ -168,13 +168,18 @@ def _print_test(node: Expr, below: tuple[_Printed, ...], word: str = "") -> _Pri
         left, right = (_compared(n, text) for n, text in zip(node.children, operands, strict=True))
         return f"{left} {node.op} {right}", _TEST
     if isinstance(node, In):
-        options = ", ".join(_compared(option, literal_sql(option)) for option in node.options)
+        options = ", ".join(_compared(option, _option_sql(option)) for option in node.options)
         return f"{operands[0]} {word}IN ({options})", _TEST
     if isinstance(node, IsNull):
         return f"{operands[0]} IS {word}NULL", _TEST
     assert isinstance(node, Like), node
     escape = "" if node.escape == "\\" else f" ESCAPE {quote_text(node.escape)}"
     return f"{operands[0]} {word}LIKE {quote_text(node.pattern)}{escape}", _TEST
+
+
+def _option_sql(option: Expr) -> str:
+    """One of a list: a literal, or before binding anything else."""
+    return literal_sql(option) if isinstance(option, Literal) else fold(option, _print)[0]
 
 
 def _print_not(node: Not, child: _Printed) -> _Printed:

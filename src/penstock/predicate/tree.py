@@ -168,13 +168,14 @@ class Call(Expr):
     args: tuple[Expr, ...]
     type: pa.DataType | None = None
     at: int | None = field(default=None, kw_only=True)
+    hint: str | None = field(default=None, kw_only=True)  # what may have been meant, where it is not evaluated
 
     @property
     def children(self) -> tuple[Expr, ...]:
         return self.args
 
     def with_children(self, children: Sequence[Expr]) -> Call:
-        return Call(self.name, tuple(children), self.type, at=self.at)
+        return Call(self.name, tuple(children), self.type, at=self.at, hint=self.hint)
 
     def own(self) -> tuple[Any, ...]:
         return (self.name, self.type)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +29,11 @@ class Work:
 
 @dataclass(frozen=True)
 class Look:
-    """What was looked at to find a step, what of it was pruned, and what is left for later."""
+    """What was looked at to find a step, what of it was pruned, and what is left for later.
+
+    Of directories, those at the bottom are partitions, and so is each that was pruned above them: what is below it was
+    not looked at. Of an Iceberg table, partitions are counted for each snapshot that was looked at.
+    """
 
     partitions: int = 0
     partitions_pruned: int = 0
@@ -76,6 +80,7 @@ class Feed(Protocol):
     """What is new in a table."""
 
     options: StreamOptions
+    has_snapshots: ClassVar[bool]  # whether what comes are snapshots; otherwise directories are looked at
 
     @property
     def schema(self) -> pa.Schema:

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,7 @@ from penstock.errors import LakeError, LayoutError, MissingError, PenstockWarnin
 from penstock.predicate.evaluate import unevaluable
 from penstock.predicate.simplify import simplify
 from penstock.predicate.tree import TRUE, And
+from penstock.progress import counted
 from penstock.prune.plan import Plan
 from penstock.stream.feed import Budget, Limit, Look, Step, Work
 from penstock.stream.options import StreamOptions
@@ -59,6 +60,8 @@ class Listing:
 
 class HiveFeed:
     """The new files of a directory tree."""
+
+    has_snapshots: ClassVar[bool] = False
 
     def __init__(self, table: HiveTable, options: StreamOptions) -> None:
         self.table, self.options = replace(table, cache=None), options
@@ -190,9 +193,10 @@ class HiveFeed:
         ]
         files = begin.not_before(found)
         directories, level = plan.report.level("directories"), plan.report.files
+        pruned = directories.total - directories.kept
         look = Look(
-            partitions=directories.total,
-            partitions_pruned=directories.total - directories.kept,
+            partitions=pruned + (len(walk.levels[-1].kept) if walk.levels else 0),
+            partitions_pruned=pruned,
             files=level.total,
             files_pruned=level.total - level.kept,
             list_calls=plan.report.list_calls,
@@ -275,7 +279,8 @@ class HiveFeed:
         if known is None or known["digest"] == _digest(files):
             return
         said = (
-            f"{self.table.storage.url}: an unfinished batch had {known['files']:,} files, and now it has {len(files):,}"
+            f"{self.table.storage.url}: an unfinished batch had {counted(known['files'], 'file')}, "
+            f"and now it has {len(files):,}"
         )
         if len(files) > known["files"]:  # they were there unseen, and are read now
             warnings.warn(f"{said}: files came late", PenstockWarning, stacklevel=3)
@@ -291,7 +296,7 @@ class HiveFeed:
         if gone and self.options.on_missing == "error":
             hint = "restore them, or set on_missing to skip to read what is there"
             raise MissingError(
-                f"{self.table.storage.url}: {len(gone):,} files of an unfinished batch vanished", hint=hint
+                f"{self.table.storage.url}: {counted(len(gone), 'file')} of an unfinished batch vanished", hint=hint
             )
 
     def _moved_on(self, start: Position, seen: Seen, epoch: Epoch | None) -> Seen:

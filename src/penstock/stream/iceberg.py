@@ -21,10 +21,11 @@ when it is some way behind.
 from __future__ import annotations
 
 import warnings
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -77,6 +78,8 @@ class Standing:
 
 class IcebergFeed:
     """The new files of an Iceberg table."""
+
+    has_snapshots: ClassVar[bool] = True
 
     def __init__(self, table: IcebergTable, options: StreamOptions) -> None:
         self.options, self.place = options, place_of(table)
@@ -318,19 +321,25 @@ class _Walk:
 
 
 def _partitions(plan: Plan) -> tuple[int, int]:
-    """How many partitions there are among the files that were looked at, and among those that are kept."""
-    seen = kept = 0
+    """How many partitions there are among the files that were looked at, and among those that are kept.
+
+    One that has files in several manifests is one; those of another spec are others.
+    """
+    seen: dict[pa.Schema, list[pa.Table]] = defaultdict(list)
+    kept: dict[pa.Schema, list[pa.Table]] = defaultdict(list)
     for judgement in plan.judgements:
         facts = [f for f in judgement.containers.facts if isinstance(f, Exact) and f.name is not None]
-        columns = [f.single_values(np.arange(judgement.containers.count))[0] for f in facts]
-        names = [str(i) for i in range(len(columns))]
-        table = pa.table(columns, names=names) if columns else None
-        for chosen in (None, judgement.kept):
-            part = table if chosen is None or table is None else table.take(pa.array(chosen))
-            alone = judgement.containers.count if chosen is None else len(chosen)
-            number = min(1, alone) if part is None else part.group_by(names).aggregate([]).num_rows
-            seen, kept = (seen + number, kept) if chosen is None else (seen, kept + number)
-    return seen, kept
+        every = np.arange(judgement.containers.count)
+        columns = [f.single_values(every)[0] for f in facts] or [pa.array(np.zeros(len(every), np.bool_))]
+        table = pa.table(columns, names=[f"{i} {f.name}" for i, f in enumerate(facts)] or ["none"])
+        seen[table.schema].append(_distinct(table))
+        kept[table.schema].append(_distinct(table.take(pa.array(judgement.kept))))
+    numbers = [sum(_distinct(pa.concat_tables(own)).num_rows for own in found.values()) for found in (seen, kept)]
+    return numbers[0], numbers[1]
+
+
+def _distinct(table: pa.Table) -> pa.Table:
+    return table.group_by(table.column_names).aggregate([]).select(table.column_names)
 
 
 def _fields(version: Version) -> dict[int, tuple[str, str]]:

@@ -23,6 +23,7 @@ from penstock.predicate.sql import summarize, to_sql
 from penstock.predicate.tree import Expr
 
 VERSION = 1
+OTHER_FILTER = "restore it, take a new checkpoint, or set allow_filter_change to filter what comes by the new one"
 Position = dict[str, Any]
 
 
@@ -67,8 +68,7 @@ class Identity:
             return False
         if not allowed:
             said = f"the checkpoint was made with the filter {position['where']}, and now it is {self.where}"
-            hint = "restore it, take a new checkpoint, or set allow_filter_change to filter what comes by the new one"
-            raise LakeError(said, hint=hint)
+            raise LakeError(said, hint=OTHER_FILTER)
         return True
 
 

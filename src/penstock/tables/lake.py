@@ -125,6 +125,9 @@ class Lake:
             except LakeError as error:
                 if not isinstance(error.__cause__, NoSuchTableError | NoSuchNamespaceError):
                     raise
+        if self.source is None and self.warehouse is not None and not self.warehouse.exists():
+            hint = "give the folder of one that is there: --warehouse FOLDER, or connect(FOLDER)"
+            raise LakeError(f"no table {name!r}: there is no warehouse {self.warehouse}", hint=hint)
         known = ", ".join(self.tables()) or "none"
         raise LakeError(f"no table {name!r} in {self.warehouse or 'the catalog'}", hint=f"there are: {known}")
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from penstock.spark.stream_report import SourceReport, StreamReport
+from penstock.stream.feed import Look
 from tests.unit.streams.conftest import HiveSource, ManagedSource, Source, Stream, rows_of
 
 PARTITIONS = 100
@@ -47,3 +49,26 @@ def test_of_a_hundred_growing_partitions_only_the_one_is_read(source: Source) ->
         look = stream.look
         assert (look.partitions, look.partitions_pruned, look.list_calls) == (seen, pruned, lists)
         assert (look.files, look.files_pruned) == (turn + 1 if files is None else files, files_pruned)
+
+
+def test_directories_above_the_bottom_are_no_partitions_unless_they_are_pruned(tmp_path: Path) -> None:
+    source = HiveSource(tmp_path / "t", "dt int, app string")
+    for partition in ("dt=1/app=a", "dt=1/app=b", "dt=2/app=a"):
+        source.add(partition, [1])
+    for where, counts in (("true", (3, 0)), ("app = 'a'", (3, 1)), ("dt = 2", (2, 1))):
+        stream = Stream(source, where=where)
+        stream.poll()
+        assert (stream.look.partitions, stream.look.partitions_pruned) == counts
+
+
+def test_one_of_something_is_said_in_the_singular() -> None:
+    look = Look(partitions=1, files=1, pending_files=1, pending_snapshots=1)
+    report = StreamReport("q", True, 0, 1, 1, None, [SourceReport("web.t", "TRUE", 1, 10, look.to_dict())])
+    assert str(report).splitlines() == [
+        "q running at batch 0: 1 row in 1 batch",
+        "web.t where TRUE",
+        "  read        1 file, 10 B",
+        "  partitions  1 seen, 0 pruned, at the last look",
+        "  files       1 seen, 0 pruned, at the last look",
+        "  behind      1 file, 1 snapshot, 0.0 s",
+    ]

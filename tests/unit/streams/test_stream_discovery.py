@@ -333,7 +333,7 @@ def test_a_file_put_beside_the_partitions_is_said_and_not_read(layout: HiveSourc
     layout.add("A", [1])
     write_file(layout.root / "stray.parquet", pa.table({"id": pa.array([9], pa.int64())}))
     stream = Stream(layout)
-    with pytest.warns(PenstockWarning, match="files beside the directories"):
+    with pytest.warns(PenstockWarning, match="1 file beside the directories"):
         assert len(stream.feed.step(stream.position, Limit()).work) == 1
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from penstock.errors import LayoutError, PenstockWarning, SchemaError
 from penstock.predicate.cast import cast
 from penstock.predicate.schema import as_schema
+from penstock.predicate.sql import quote_name
 from penstock.predicate.types import is_nested, type_name
 from penstock.tables.hive.names import is_hidden, parse_name
 from penstock.tables.storage import Storage
@@ -29,10 +30,8 @@ def partition_columns(partition_by: PartitionBy, storage: Storage) -> tuple[pa.F
     """The declared columns; with "auto", those that one branch shows."""
     if isinstance(partition_by, str) and partition_by.strip().lower() == "auto":
         return _look(storage)
-    text = partition_by if isinstance(partition_by, str) else ", ".join(_with_type(part) for part in partition_by)
-    if isinstance(partition_by, str):
-        text = ", ".join(_with_type(part) for part in _split(partition_by))
-    columns = tuple(as_schema(text))
+    parts = _split(partition_by) if isinstance(partition_by, str) else partition_by
+    columns = tuple(as_schema(", ".join(_with_type(part.strip()) for part in parts)))
     nested = next((column for column in columns if is_nested(column.type)), None)
     if nested is not None:
         raise SchemaError(f"partition column {nested.name}: a directory cannot hold a {type_name(nested.type)}")
@@ -45,7 +44,7 @@ def _split(text: str) -> list[str]:
 
 
 def _with_type(part: str) -> str:
-    return part if len(part.split()) > 1 else f"{part.strip()} string"
+    return part if len(part.split()) > 1 else f"{part} string"
 
 
 def _look(storage: Storage) -> tuple[pa.Field, ...]:
@@ -64,10 +63,9 @@ def _look(storage: Storage) -> tuple[pa.Field, ...]:
     if not found:
         hint = "declare them, or read the directory with pyarrow or Spark directly"
         raise LayoutError(f"{storage.url} has no partition directories", hint=hint)
-    said = ", ".join(f"{column.name} {type_name(column.type)}" for column in found)
-    warnings.warn(
-        f"{storage.url}: partitioned by {said}, as one branch shows; declare it", PenstockWarning, stacklevel=4
-    )
+    said = ", ".join(f"{quote_name(column.name)} {type_name(column.type)}" for column in found)
+    way = f'to be sure, declare it: partition_by="{said}"'
+    warnings.warn(f"{storage.url}: partitioned as one branch shows; {way}", PenstockWarning, stacklevel=4)
     return tuple(found)
 
 

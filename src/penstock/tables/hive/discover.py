@@ -21,6 +21,7 @@ from penstock.predicate.cast import cast
 from penstock.predicate.tree import Call, Column, Expr, fold, rebuild, terms_of
 from penstock.predicate.types import type_name
 from penstock.predicate.vector import Mask
+from penstock.progress import counted
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Exact, Fact
 from penstock.prune.judge import Judgement, Pruner
@@ -31,6 +32,8 @@ from penstock.tables.file_metadata import metadata_facts
 from penstock.tables.hive.candidates import Candidates, Look, Positions, candidates
 from penstock.tables.hive.listing import Lister
 from penstock.tables.hive.names import check_utf8, is_data_file, is_hidden, parse_name
+
+_NO_PARQUET = ("file", "that are no .parquet")
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ class Walk:
         self.marker = marker  # a partition without this file is not complete, and none of its files is there yet
         self.written: list[int] = []  # when each file was last written, in milliseconds
         self.incomplete: dict[str, list[str]] = {}  # the files of partitions without their marker
-        self.notes: dict[str, int] = {}
+        self.notes: dict[tuple[str, str], int] = {}  # what is not read: a word for one of them, and which ones
         self.levels: list[Judgement] = []
 
     def plan(self) -> Plan:
@@ -98,7 +101,7 @@ class Walk:
         judgement = self._judge_level(found, parents, depth)
         files = [i for i in judgement.kept if not found.entry(i).is_directory]
         if files:
-            self._note(f"files beside the directories of {column.name}", len(files))
+            self._note("file", f"beside the directories of {column.name}", len(files))
             found = found.take(~np.isin(np.arange(found.count), files))
             judgement = self._judge_level(found, parents, depth)
         self.levels.append(judgement)
@@ -124,11 +127,11 @@ class Walk:
         if is_hidden(entry.name):
             return None
         if not entry.is_directory:
-            self._note(f"files beside the directories of {column.name}")
+            self._note("file", f"beside the directories of {column.name}")
             return None
         found = parse_name(entry.name, self.lister.storage.url_of(where))
         if found is None:
-            self._note(f"directories that are no partition of {column.name}")
+            self._note("directory", f"that are no partition of {column.name}")
             return None
         if found[0].lower() != column.name.lower():
             place = self.lister.storage.url_of(f"{where}/{entry.name}")
@@ -139,12 +142,14 @@ class Walk:
             raise LayoutError(f"{place} stands for NULL, but {column.name} is declared NOT NULL")
         return (found[1],)
 
-    def _note(self, what: str, number: int = 1) -> None:
-        self.notes[what] = self.notes.get(what, 0) + number
+    def _note(self, unit: str, which: str, number: int = 1) -> None:
+        self.notes[unit, which] = self.notes.get((unit, which), 0) + number
 
     def _said(self) -> list[str]:
-        root = self.lister.storage.url
-        return [f"not read in {root}: {number:,} {what}" for what, number in self.notes.items()]
+        root, found = self.lister.storage.url, self.notes.items()
+        return [
+            f"not read in {root}: {counted(number, unit)} {_agreed(which, number)}" for (unit, which), number in found
+        ]
 
     def _facts(self, texts: Sequence[pa.Array]) -> list[Fact]:
         return [self._fact(column, known) for column, known in zip(self.columns, texts, strict=False)]
@@ -157,7 +162,7 @@ class Walk:
     def _check_partitions(self, number: int) -> None:
         if number > self.limits.max_partitions:
             hint = "filter on a partition column, or raise max_partitions"
-            raise LimitError(f"{self.lister.storage.url}: {number:,} partitions match", hint=hint)
+            raise LimitError(f"{self.lister.storage.url}: {counted(number, 'partition')} match", hint=hint)
         if number > self.limits.warn_partitions:
             way = "filter on a partition column, or raise warn_partitions"
             warnings.warn(
@@ -172,9 +177,8 @@ class Walk:
                 continue
             for entry in (entries.entry(i) for i in entries.in_order() if not is_hidden(entries.names[i])):
                 if entry.is_directory or not is_data_file(entry.name):
-                    self._note(
-                        "directories below the partitions" if entry.is_directory else "files that are no .parquet"
-                    )
+                    odd = ("directory", "below the partitions") if entry.is_directory else _NO_PARQUET
+                    self._note(*odd)
                     continue
                 check_utf8(entry.name, self.lister.storage.url_of(branch.paths[owner]))
                 paths.append(f"{branch.paths[owner]}/{entry.name}")
@@ -187,6 +191,10 @@ class Walk:
         known = metadata_facts(names, octets, pa.array(times, pa.int64()))
         facts = [*self._facts(branch.texts_of(owners)), *known]
         return Containers(len(paths), facts, pa.array(names, pa.string()), None, octets)
+
+
+def _agreed(which: str, number: int) -> str:
+    return f"that is{which.removeprefix('that are')}" if number == 1 and which.startswith("that are") else which
 
 
 def judge(pruner: Pruner, containers: Containers) -> Judgement:

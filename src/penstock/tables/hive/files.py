@@ -21,6 +21,7 @@ from penstock.predicate.types import (
     normalize,
     type_name,
 )
+from penstock.progress import counted
 from penstock.shred.file import by_footer
 from penstock.shred.footer import Shredded, read_footer
 from penstock.tables.hive.names import is_data_file, is_hidden
@@ -34,7 +35,8 @@ def first_file(storage: Storage, columns: Sequence[pa.Field]) -> str:
     found = _first_below(storage, storage.path, len(columns))
     if found is None:
         hint = "give the schema, or check the root and the declared partition columns"
-        raise LayoutError(f"{storage.url} has no .parquet file {len(columns)} directories below it", hint=hint)
+        deep = counted(len(columns), "directory")
+        raise LayoutError(f"{storage.url} has no .parquet file {deep} below it", hint=hint)
     return found
 
 

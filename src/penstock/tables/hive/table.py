@@ -20,7 +20,9 @@ from penstock.predicate.bind import Context
 from penstock.predicate.evaluate import evaluate, filter_mask, read_terms
 from penstock.predicate.schema import as_schema
 from penstock.predicate.tree import Expr, Lookup, column_of, terms_of
+from penstock.predicate.types import type_name
 from penstock.prune.facts import Exact
+from penstock.prune.html import as_grid
 from penstock.prune.html import columns as columns_html
 from penstock.prune.html import facts as facts_html
 from penstock.prune.judge import Pruner
@@ -49,6 +51,10 @@ class HiveTable:
     max_lists: int
     cache: ListingCache | None = field(default=None, repr=False)
     shredded: bool | None = None  # whether some files have sidecars; None: the first one that was looked at has none
+
+    def __repr__(self) -> str:
+        by = ", ".join(f"{column.name} {type_name(column.type)}" for column in self.columns)
+        return f"HiveTable({self.storage.url!r}, partition_by={by!r})"
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -140,7 +146,7 @@ class HiveTable:
         kept = pa.array(judgement.kept)
         keys = [facts[c.name].single_values(judgement.kept)[0] for c in self.columns]
         assert judgement.containers.sizes is not None
-        return count_partitions([c.name for c in self.columns], keys, judgement.containers.sizes.take(kept))
+        return as_grid(count_partitions([c.name for c in self.columns], keys, judgement.containers.sizes.take(kept)))
 
     def _repr_html_(self) -> str:
         """Where it lies and what it has, for a notebook."""

@@ -160,7 +160,14 @@ class Advice:
         named = [("compact() as it is", self.compacted), *((describe(option.rule), option) for option in self.options)]
         for name, o in named:
             told = (f"{o.files:,}", human_bytes(o.mean_bytes), f"{o.opens.mean:.1f}", f"{o.opens.most:,}")
-            rows.append((name, *told, _against_now(o.ratio), "" if o.is_complete else "too many partitions in a file to be told"))
+            rows.append(
+                (
+                    name,
+                    *told,
+                    _against_now(o.ratio),
+                    "" if o.is_complete else "too many partitions in a file to be told",
+                )
+            )
         return rows
 
     def _changes(self) -> Iterator[str]:

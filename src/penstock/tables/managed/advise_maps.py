@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from penstock.progress import counted
 from penstock.shred.choose import choose, key_uses
 from penstock.shred.nested import field_at
 from penstock.shred.sidecars import shreddable_maps
@@ -42,7 +43,7 @@ class MapAdvice:
 
     def lines(self) -> Iterator[str]:
         """The same for people."""
-        yield f"{self.column}: {self.distinct:,} keys in {self.sampled:,} rows"
+        yield f"{self.column}: {counted(self.distinct, 'key')} in {counted(self.sampled, 'row')}"
         width = max((len(key.key) for key in self.keys), default=0)
         for key in self.keys:
             kept = "has a column" if key.hot else "in the map"

@@ -24,6 +24,7 @@ from typing import Any
 
 from penstock.errors import ConflictError
 from penstock.predicate.tree import Expr, Lookup
+from penstock.progress import Count, Counted, counted, progress
 from penstock.prune.plan import FileTask, Plan
 from penstock.tables import bridge
 from penstock.tables.iceberg.plan import only
@@ -75,11 +76,24 @@ class Compaction:
     def __str__(self) -> str:
         if not self.rewritten and self.manifests_before == self.manifests_after:
             return "nothing to compact"
-        return (
-            f"{self.rewritten:,} of {self.files_before:,} files became {self.written:,} "
-            f"({self.promoted:,} logical partitions got files of their own, {self.folded:,} share files now), "
-            f"{self.files_after:,} files in all; {self.manifests_before:,} manifests became {self.manifests_after:,}"
-        )
+        said = [self._files_said] if self.rewritten else []
+        if self.manifests_before != self.manifests_after:
+            said.append(f"{counted(self.manifests_before, 'manifest')} became {self.manifests_after:,}")
+        return "; ".join(said)
+
+    @property
+    def _files_said(self) -> str:
+        moved = [
+            f"{counted(number, 'logical partition')} {one if number == 1 else several}"
+            for number, one, several in (
+                (self.promoted, "got files of its own", "got files of their own"),
+                (self.folded, "shares files now", "share files now"),
+            )
+            if number
+        ]
+        became = f"{Counted(self.rewritten, self.files_before, 'file')} became {self.written:,}"
+        told = f" ({', '.join(moved)})" if moved else ""
+        return f"{became}{told}, {counted(self.files_after, 'file')} in all"
 
 
 @dataclass(frozen=True)
@@ -161,12 +175,16 @@ class _Work:
     def write(self, job: WriteJob) -> list[WrittenFile]:
         """The rows of the chosen files as new files."""
         tasks = [task for path, task in self.tasks.items() if path in self.chosen]
-        if tasks and sum(task.size or 0 for task in tasks) > LOCALLY:
+        if not tasks:
+            return []
+        if sum(task.size or 0 for task in tasks) > LOCALLY:
             files: list[WrittenFile] = bridge.rewrite(job, self._only(tasks))
             return files
         reader = Reader(self.table.version, self.table.sources.io, self.table.context.timezone)
         names = [field.name for field in self.layout.schema.fields]
-        return write_rows(job, reader.rows(tasks, names), gathered=_GATHERED)
+        read = Count(len(tasks), "file")
+        with progress("reading and rewriting", read):
+            return write_rows(job, read.each(reader.rows(tasks, names)), gathered=_GATHERED)
 
     def result(self, after: IcebergTable, files: Sequence[WrittenFile]) -> Compaction:
         """What was done."""

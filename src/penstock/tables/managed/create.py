@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import pyarrow as pa
@@ -98,7 +99,7 @@ def _rule_properties(schema: Any, spec: Any, rule: Coalesce) -> dict[str, str]:
 def _texts(partition_by: str | Sequence[str]) -> list[str]:
     if not isinstance(partition_by, str):
         return list(partition_by)
-    return [part for part in re.split(r",(?![^(]*\))", partition_by) if part.strip()]
+    return [part.strip() for part in re.split(r",(?![^(]*\))", partition_by) if part.strip()]
 
 
 def _parse(text: str) -> tuple[str, str, int | None]:
@@ -128,8 +129,10 @@ def _source(schema: Any, column: str, text: str) -> Any:
     try:
         return schema.find_field(column, case_sensitive=False)
     except ValueError:
-        known = ", ".join(field.name for field in schema.fields)
-        raise SchemaError(f"partition_by {text!r}: no column {column!r}", hint=f"there are: {known}") from None
+        known = [field.name for field in schema.fields]
+        close = get_close_matches(column, known, n=1, cutoff=0.5)
+        hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known)}"
+        raise SchemaError(f"partition_by {text!r}: no column {column!r}", hint=hint) from None
 
 
 def _known(kind: pa.DataType) -> pa.DataType:
