@@ -34,20 +34,21 @@ class Counted(NamedTuple):
     unit: str  # of one
 
     def __str__(self) -> str:
-        several = f"{self.unit[:-1]}ies" if self.unit.endswith("y") else f"{self.unit}{self._ending}"
-        unit = self.unit if (self.done if self.total is None else self.total) == 1 else several
+        unit = self.unit if (self.done if self.total is None else self.total) == 1 else self._several
         return f"{self.done:,} {unit}" if self.total is None else f"{self.done:,} of {self.total:,} {unit}"
 
     @property
-    def _ending(self) -> str:
-        return "es" if self.unit.endswith("ch") else "s"
+    def _several(self) -> str:
+        if self.unit.endswith("y") and not self.unit.endswith("ey"):
+            return f"{self.unit[:-1]}ies"
+        return f"{self.unit}es" if self.unit.endswith("ch") else f"{self.unit}s"
 
 
 def counted(number: int, unit: str) -> str:
     """A number of things, in words.
 
-    >>> counted(1, "file"), counted(1_200, "directory"), counted(2, "batch")
-    ('1 file', '1,200 directories', '2 batches')
+    >>> counted(1, "file"), counted(1_200, "directory"), counted(2, "batch"), counted(3, "key")
+    ('1 file', '1,200 directories', '2 batches', '3 keys')
     """
     return str(Counted(number, None, unit))
 

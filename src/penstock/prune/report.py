@@ -118,7 +118,7 @@ class Report:
         lines += [("note", note) for note in self.notes]
         lines += [("" if i else "keys", str(key)) for i, key in enumerate(self.keys)]
         if self.list_calls:
-            lines.append(("listed", f"{self.list_calls:,} List calls"))
+            lines.append(("listed", f"{self.list_calls:,} List {'call' if self.list_calls == 1 else 'calls'}"))
         lines.append(("planned", f"in {_duration(self.seconds)}"))
         return lines
 
