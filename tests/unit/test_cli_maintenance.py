@@ -208,6 +208,7 @@ def test_a_table_that_nothing_could_be_written_to_is_taken_away(
     done = run(tmp_path, "ingest", str(source), "new.t", "--partition-by", "app")
     assert (done.exit_code, done.stderr) == (2, "Error: the rows do not fit\n")
     assert penstock.connect(tmp_path).tables() == []
+    assert not list(tmp_path.rglob("*.metadata.json"))
 
 
 def test_what_spark_says_of_a_source_is_one_line(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

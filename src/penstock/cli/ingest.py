@@ -232,5 +232,8 @@ def _added(table: Any, before: int | None) -> dict[str, int]:
 def _take_away(lake: Any, name: str) -> None:
     """Drop a table that was made for rows that could not be written, unless somebody else has written to it."""
     with suppress(Exception):  # what went wrong before is what matters
-        if lake.catalog.load_table(name).metadata.current_snapshot() is None:
+        made = lake.catalog.load_table(name)
+        if made.metadata.current_snapshot() is None:
             lake.catalog.drop_table(name)
+            for path in (made.metadata_location, *(entry.metadata_file for entry in made.metadata.metadata_log)):
+                made.io.delete(path)
