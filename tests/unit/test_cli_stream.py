@@ -184,3 +184,12 @@ def test_it_follows_until_somebody_stops_it(layout: Path) -> None:
     out, told = program.communicate(timeout=60)
     assert (out, program.returncode) == ("", 0)
     assert json.loads(told)["total"]["rows"] == 1
+
+
+def test_maps_are_objects_whatever_their_keys_are(tmp_path: Path) -> None:
+    (tmp_path / "t" / "app=a").mkdir(parents=True)
+    maps = pa.array([[(7, "x"), (8, None)], None], pa.map_(pa.int32(), pa.string()))
+    pq.write_table(pa.table({"m": maps}), tmp_path / "t" / "app=a" / "f.parquet")
+    assert run(tmp_path / "t", "--once", "--columns", "m").stdout.splitlines() == ["m", "{7: 'x', 8: None}", "NULL"]
+    told = run(tmp_path / "t", "--once", "--columns", "m", "--json").stdout.splitlines()
+    assert [json.loads(line) for line in told] == [{"m": {"7": "x", "8": None}}, {"m": None}]

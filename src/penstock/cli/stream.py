@@ -21,6 +21,7 @@ import click
 import pyarrow as pa
 
 from penstock.cli.tables import open_table, tell
+from penstock.cli.values import as_json
 from penstock.errors import LakeError
 from penstock.progress import counted, is_shown
 from penstock.stream.feed import Feed, Limit, Look
@@ -144,8 +145,8 @@ def _follow(feed: Feed, printing: Printing, told: Told, line: Line) -> None:
 def _print_rows(rows: pa.Table, json: bool, first: bool) -> None:
     if first and not json:
         click.echo("\t".join(rows.column_names))
-    for row in rows.to_pylist():
-        click.echo(jsonlib.dumps(row, default=str) if json else "\t".join(_shown(value) for value in row.values()))
+    for row in rows.to_pylist(maps_as_pydicts="lossy"):
+        click.echo(as_json(row) if json else "\t".join(_shown(value) for value in row.values()))
 
 
 def _shown(value: Any) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from penstock.cli.values import as_json
 from penstock.errors import LakeError, printable
 
 _WIDEST = 10_000
@@ -34,7 +35,7 @@ def partitions(place: Mapping[str, str], where: str | None, json: bool) -> None:
         table = open_table(place)
         found = table.partitions_of(_planned(table, where)) if _is_listed(table) else table.partitions(where)
     if json:
-        click.echo(jsonlib.dumps(found.to_pylist(), indent=2, default=str))
+        click.echo(as_json(found.to_pylist(), indent=2))
         return
     tell(told, ())
     names, rows = _readable(found)
@@ -86,7 +87,7 @@ def sql(query: str, warehouse: str, catalog: str | None, limit: int, json: bool)
         frame = lake.sql(query, spark)
         rows = [row.asDict(recursive=True) for row in frame.limit(limit + 1).collect()]
     if json:
-        click.echo(jsonlib.dumps(rows[:limit], indent=2, default=str))
+        click.echo(as_json(rows[:limit], indent=2))
         return
     _print_rows(frame.columns, [list(row.values()) for row in rows[:limit]])
     if len(rows) > limit:

@@ -15,6 +15,7 @@ others look there as they did before.
 from __future__ import annotations
 
 import html
+import re
 import sys
 from collections.abc import Iterable, Sequence
 
@@ -29,7 +30,8 @@ _GRID = b"penstock.grid"
 _WORD = 40  # a longer text may break anywhere, so that a path does not widen the table
 _TABLE = '<table style="color:inherit">'
 _LINE = "border-bottom:1px solid rgba(128,128,128,.35)"
-_CELL = "text-align:left;vertical-align:top;padding:2px 12px 2px 0;white-space:pre-wrap"
+_CELL = "vertical-align:top;padding:2px 12px 2px 0"
+_NUMBER = re.compile(r"[\d,.]+( ([KMGT]i)?B|[×%]| %)?")
 
 
 def cell(text: str) -> str:
@@ -94,9 +96,11 @@ def _rows(table: pa.Table) -> str:
 
 
 def _th(text: str, scope: str, style: str) -> str:
-    return f'<th scope="{scope}" style="{_CELL};{style}">{cell(text)}</th>'
+    return f'<th scope="{scope}" style="{_CELL};text-align:left;{style}">{cell(text)}</th>'
 
 
 def _td(text: str) -> str:
-    wrap = ";overflow-wrap:anywhere" if len(text) > _WORD else ""
-    return f'<td style="{_CELL}{wrap}">{cell(text)}</td>'
+    styles = [_CELL, "white-space:pre-wrap", f"text-align:{'right' if _NUMBER.fullmatch(text) else 'left'}"]
+    styles += ["overflow-wrap:anywhere"] if len(text) > _WORD else []
+    styles += ["font-family:monospace"] if "  " in text else []  # columns that are made of spaces
+    return f'<td style="{";".join(styles)}">{cell(text)}</td>'
