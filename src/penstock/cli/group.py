@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -38,13 +38,26 @@ class Commands(click.Group):
             except PenstockError as error:
                 raise _BadInput(str(error)) from error
             except KeyboardInterrupt:
-                click.echo("stopped", err=True)
-                ctx.exit(130)
+                _stop(ctx)
             except Exception as error:
                 said = _said_by_spark(error, log)
                 if said is None:
                     raise
+                if _was_interrupted():
+                    _stop(ctx)
                 raise _BadInput(said) from error
+
+
+def _stop(ctx: click.Context) -> NoReturn:
+    click.echo("stopped", err=True)
+    ctx.exit(130)
+
+
+def _was_interrupted() -> bool:
+    """Whether Ctrl-C came while Spark was asked; its client may make an error of its own of that."""
+    from penstock.spark.jvm import interrupted
+
+    return interrupted.is_set()
 
 
 @contextmanager

@@ -21,40 +21,44 @@ from penstock.errors import PenstockError
 
 LOG = "PENSTOCK_SPARK_LOG"
 COMMAND = "_PENSTOCK_COMMAND"  # set while a command of Penstock runs
+interrupted = threading.Event()  # py4j may turn an interrupt into an error of its own
 _OPTIONS = "SPARK_SUBMIT_OPTS"  # Spark's own name for options of its process
 
 
 def start(options: Mapping[str, str]) -> None:
-    """Start Spark's process, unless there is one."""
+    """Start Spark's process and its context, unless they are there."""
     from pyspark import SparkConf, SparkContext
+
+    if SparkContext._gateway is None:
+        SparkContext._ensure_initialized(gateway=_launch(SparkConf(loadDefaults=False).setAll(list(options.items()))))
+        _interrupt_at_once()
+    SparkContext.getOrCreate(SparkConf().setAll(list(options.items())))
+    _interrupt_at_once()  # the context has put PySpark's own way in its place
+
+
+def _launch(conf: Any) -> Any:
     from pyspark.errors import PySparkRuntimeError
     from pyspark.java_gateway import launch_gateway
 
-    if SparkContext._gateway is not None:
-        return
-    conf = SparkConf(loadDefaults=False)
-    for name, value in options.items():
-        conf.set(name, value)
     log = os.environ.get(LOG)
     if log:
         logging.getLogger("SQLQueryContextLogger").disabled = True  # PySpark's copy, as JSON, of every error it raises
     try:
         with _not_interrupted(), _quiet_options(), open(log, "ab") if log else nullcontext() as sink:
-            gateway = launch_gateway(conf, {"stderr": sink})  # type: ignore[no-untyped-call]
+            return launch_gateway(conf, {"stderr": sink})  # type: ignore[no-untyped-call]
     except PySparkRuntimeError:
         said = f"Spark did not start{f'; what it said is in {log}' if log else ''}"
         raise PenstockError(said, hint="it needs Java 17 or newer; 'penstock doctor' finds what is wrong") from None
-    SparkContext._ensure_initialized(gateway=gateway)
-    interrupt_at_once()
 
 
-def interrupt_at_once() -> None:
+def _interrupt_at_once() -> None:
     """In a command Ctrl-C ends it, and Spark with it; PySpark would first ask Spark, over the line that is in use."""
     if os.environ.get(COMMAND) and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, _interrupt)
 
 
 def _interrupt(*_: Any) -> None:
+    interrupted.set()
     logging.disable()  # py4j tells of every answer that nobody waits for any more
     raise KeyboardInterrupt
 

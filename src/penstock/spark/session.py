@@ -16,7 +16,7 @@ from typing import Any
 from penstock import errors
 from penstock.errors import LakeError, PenstockError
 from penstock.spark.compile import new
-from penstock.spark.jvm import interrupt_at_once, start
+from penstock.spark.jvm import start
 
 _MARK = "[PENSTOCK-"
 _NO_FIELD_IDS = "doesn't contain any field Ids"  # what Spark says of a file that it should read by field id
@@ -42,7 +42,6 @@ def session(name: str = "penstock", master: str | None = None, **config: str) ->
     for key, value in options.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
-    interrupt_at_once()
     spark.sparkContext.setLogLevel("ERROR")
     return attach(spark)
 
