@@ -204,6 +204,7 @@ def test_bucket_opened_by_plain_spark_with_the_same_account_is_no_conflict(spark
     assert len(spark.ask(ask.query, table.written_as("s3a"))) == 14
 
 
+@pytest.mark.slow  # it takes half a minute until such a cluster is there
 def test_session_configuration_is_neither_used_nor_changed_on_a_cluster_of_processes(
     table: Table, jars: list[Path]
 ) -> None:
