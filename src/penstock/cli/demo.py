@@ -86,7 +86,7 @@ def run(json: bool = False, rows: int = 500_000, folder: str | None = None) -> N
 
 def _pipeline(home: Path, rows: int) -> dict[str, Any]:
     from penstock.cli.demo_log import BATCHES, make_batches
-    from penstock.spark.jvm import LOG
+    from penstock.spark.process import LOG
     from penstock.spark.session import session
     from penstock.tables.lake import connect
 

@@ -17,7 +17,7 @@ import click
 
 from penstock.errors import PenstockError
 
-# As penstock.spark.jvm has them; importing it would make `--help` wait.
+# As penstock.spark.process has them; importing it would make `--help` wait.
 _LOG, _COMMAND = "PENSTOCK_SPARK_LOG", "_PENSTOCK_COMMAND"
 
 
@@ -55,7 +55,7 @@ def _stop(ctx: click.Context) -> NoReturn:
 
 def _was_interrupted() -> bool:
     """Whether Ctrl-C came while Spark was asked; its client may make an error of its own of that."""
-    from penstock.spark.jvm import interrupted
+    from penstock.spark.process import interrupted
 
     return interrupted.is_set()
 
@@ -88,7 +88,7 @@ def _said_by_spark(error: Exception, log: str) -> str | None:
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import AnalysisException, PySparkException
 
-    from penstock.spark.jvm import one_line
+    from penstock.spark.process import one_line
 
     if isinstance(error, AnalysisException):
         return one_line(error)  # of the query; the log knows no more

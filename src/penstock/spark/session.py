@@ -16,7 +16,7 @@ from typing import Any
 from penstock import errors
 from penstock.errors import LakeError, PenstockError
 from penstock.spark.compile import new
-from penstock.spark.jvm import start
+from penstock.spark.process import start
 
 _MARK = "[PENSTOCK-"
 _NO_FIELD_IDS = "doesn't contain any field Ids"  # what Spark says of a file that it should read by field id
