@@ -12,7 +12,7 @@ import pytest
 from penstock.tables.managed.table import ManagedTable
 from tests.fixtures.managed_tables import bag, local, managed_table
 
-SIZES = {"a": 90_000, "b": 300, "c": 4_000, "d": 9_000, **{f"e{i:03d}": 40 for i in range(200)}}
+SIZES = {"a": 130_000, "b": 300, "c": 40_000, "d": 9_000, **{f"e{i:03d}": 40 for i in range(200)}}
 
 
 def skewed() -> pa.Table:
@@ -49,11 +49,11 @@ def test_an_app_lies_in_as_few_row_groups_as_it_needs(shared: ManagedTable) -> N
     assert len(of_app["a"]) == 2
     assert max(of_app["a"]) == 65_536  # no row group has more rows
     assert {app for app, own in of_app.items() if len(own) > 1} == {"a"}
-    assert max(own[0] for app, own in of_app.items() if app != "a") < 30_000
+    assert max(own[0] for app, own in of_app.items() if app != "a") < 60_000
     assert of_app["e000"] == of_app["e001"]  # tiny ones share a row group too
 
 
-@pytest.mark.parametrize("app", ["b", "c", "e000", "e199"])
+@pytest.mark.parametrize("app", ["b", "d", "e000", "e199"])
 def test_rows_are_those_that_were_written(shared: ManagedTable, app: str) -> None:
     rows = skewed()
     expected = rows.filter(pa.compute.equal(rows["app"], app))

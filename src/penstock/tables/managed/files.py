@@ -32,7 +32,7 @@ from penstock.tables.managed.slots import Slot, assign
 TARGET, _TARGET = "write.target-file-size-bytes", 512 << 20
 _GROUP_ROWS, _GROUP_BYTES = 500_000, 128 << 20
 # Row groups of shared files are small and begin where a logical partition does: a query of one reads few others' rows.
-_SHARED_GROUP_ROWS, _SHARED_GROUP_BYTES_PER_COLUMN = 65_536, 128 << 10
+_SHARED_GROUP_ROWS, _SHARED_GROUP_BYTES_PER_COLUMN = 65_536, 512 << 10
 _GATHERED = 256 << 20
 _SAMPLE = 20_000
 
