@@ -17,9 +17,6 @@ import click
 
 from penstock.errors import PenstockError
 
-# As penstock.spark.process has them; importing it would make `--help` wait.
-_LOG, _COMMAND = "PENSTOCK_SPARK_LOG", "_PENSTOCK_COMMAND"
-
 
 class _BadInput(click.ClickException):
     exit_code = 2
@@ -63,9 +60,11 @@ def _was_interrupted() -> bool:
 @contextmanager
 def _spark_log() -> Iterator[str]:
     """The file that Spark logs to, should it be started; it stays when an error names it."""
-    given = os.environ.get(_LOG)
+    from penstock.spark.process import COMMAND, LOG
+
+    given = os.environ.get(LOG)
     path = given or os.path.join(tempfile.gettempdir(), f"penstock-spark-{secrets.token_hex(6)}.log")
-    os.environ.update({_LOG: path, _COMMAND: "1"})
+    os.environ.update({LOG: path, COMMAND: "1"})
     told = ""
     try:
         yield path
@@ -73,9 +72,9 @@ def _spark_log() -> Iterator[str]:
         told = error.message
         raise
     finally:
-        del os.environ[_COMMAND]
+        del os.environ[COMMAND]
         if given is None:
-            del os.environ[_LOG]
+            del os.environ[LOG]
             if path not in told:
                 with suppress(OSError):  # mostly there is none
                     os.unlink(path)

@@ -76,8 +76,9 @@ def _by_tuples(question: Question, containers: Containers, rows: Rows, zone: str
     return found
 
 
+NO_ROWS = "having no rows"
 STAGES = (
-    Stage("empty", "the number of rows", _have_rows),
+    Stage(NO_ROWS, "the number of rows", _have_rows),
     Stage("values", "exact values of columns and partition fields, then bounds and counts", _by_values),
     Stage("logical values", "the combinations of values that occur", _by_tuples),
 )
@@ -118,7 +119,7 @@ class Pruner:
         for stage in STAGES:
             alive = stage.survive(self.question, containers, rows, self.zone, tally)
             if not alive.all():
-                tally.rest(rows, ~alive, Reason(stage.name, "" if stage.name == "empty" else self.summary))
+                tally.rest(rows, ~alive, Reason(stage.name, "" if stage.name == NO_ROWS else self.summary))
                 rows = np.flatnonzero(alive) if rows is None else rows[alive]
         verdicts = (tally.codes == 0).astype(np.int8)  # SKIP is 0, KEEP is 1
         whole = ~self._may_fail(containers, rows)

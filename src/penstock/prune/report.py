@@ -137,7 +137,7 @@ def _describe(level: Level, with_sizes: bool) -> list[tuple[str, str]]:
     head = "skipped"
     for reason, count in sorted(level.skipped.items(), key=lambda item: -item[1]):
         noun = level.kind if count != 1 else _SINGULAR.get(level.kind, level.kind.removesuffix("s"))
-        lines.append((head, f"{count:,} {noun} {'without rows' if reason == 'empty' else f'by {reason}'}"))
+        lines.append((head, f"{count:,} {noun} by {reason}"))
         head = ""
     return lines
 

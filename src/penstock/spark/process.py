@@ -13,7 +13,6 @@ import signal
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +81,8 @@ def _not_interrupted() -> Iterator[None]:
 @contextmanager
 def _quiet_options() -> Iterator[None]:
     """Spark's process logs errors only, unless somebody has configured its log."""
+    from importlib.resources import files
+
     before = os.environ.get(_OPTIONS)
     if not _is_configured(before or ""):
         quiet = f"-Dlog4j2.configurationFile={Path(str(files('penstock.spark') / 'log4j2.properties')).as_uri()}"

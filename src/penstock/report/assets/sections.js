@@ -49,7 +49,7 @@ function stage(head, said, whole, parts, reasons) {
 function showFunnel({ stages, report, table, notes }) {
   const found = stages.map((each) => stage(each.kind, `${count(each.kept)} of ${count(each.total)} kept ${share(each.kept, each.total)}`,
     each.total, [[each.kept_whole, "sure"], [each.kept - each.kept_whole, ""]],
-    Object.entries(each.skipped_by_reason).sort((a, b) => b[1] - a[1]).map(([why, number]) => `${many(number, each.kind)} skipped ${why === "empty" ? "for having no rows" : `by ${why}`}`)));
+    Object.entries(each.skipped_by_reason).sort((a, b) => b[1] - a[1]).map(([why, number]) => `${many(number, each.kind)} skipped by ${why}`)));
   const { rows, rows_kept: rowsKept, bytes_kept: kept } = report.files;
   if (rows !== null && rowsKept !== null) found.push(stage("rows", `${count(rowsKept)} of ${count(rows)} in files that are read ${share(rowsKept, rows)}`, rows, [[rowsKept, ""]], []));
   if (kept !== null) found.push(stage("bytes", `${bytes(kept)} of ${bytes(table.bytes)} ${share(kept, table.bytes)}`, table.bytes, [[kept, ""]], []));
