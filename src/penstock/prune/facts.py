@@ -162,7 +162,7 @@ class Bounds:
     @cached_property
     def may_be_null(self) -> Mask:
         """Whether a row may be NULL."""
-        return ~_equals(self.null_count, 0, self.count)
+        return ~_equals(self.null_count, 0, self.count) & ~self._all_are(self.nan_count)
 
     @cached_property
     def may_be_nan(self) -> Mask:
@@ -170,17 +170,19 @@ class Bounds:
         known = self.lower if self.lower is not None else self.upper
         if known is not None and not is_float(known.type):
             return np.zeros(self.count, np.bool_)
-        return ~_equals(self.nan_count, 0, self.count)
+        return ~_equals(self.nan_count, 0, self.count) & ~self._all_are(self.null_count)
 
     @cached_property
     def may_be_value(self) -> Mask:
-        """Whether a row may be something else than NULL and NaN."""
-        if self.null_count is None or self.value_count is None:
-            return np.ones(self.count, np.bool_)
-        others = pc.cast(self.null_count, pa.int64())
-        if self.nan_count is not None:
-            others = pc.add(others, pc.fill_null(pc.cast(self.nan_count, pa.int64()), 0))
-        return ~_equals(pc.subtract(pc.cast(self.value_count, pa.int64()), others), 0, self.count)
+        """Whether a row may be something else than NULL and NaN; a count that is unknown is at least 0."""
+        counts = [c.cast(pa.int64()).fill_null(0) for c in (self.null_count, self.nan_count) if c is not None]
+        return ~self._all_are(pc.add(*counts) if len(counts) == 2 else counts[0] if counts else None)
+
+    def _all_are(self, counts: pa.Array | None) -> Mask:
+        """Where a count is known to be that of all values."""
+        if counts is None or self.value_count is None:
+            return np.zeros(self.count, np.bool_)
+        return mask_of(pc.equal(counts.cast(pa.int64()), self.value_count.cast(pa.int64())))
 
     @cached_property
     def _always_has_value(self) -> bool:
