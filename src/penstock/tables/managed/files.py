@@ -18,12 +18,18 @@ from uuid import uuid4
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from penstock.tables.iceberg.logical import encode_logical
 from penstock.tables.managed.coalesce import as_python
 from penstock.tables.managed.conform import conform
+from penstock.tables.managed.float_columns import (
+    FloatColumns,
+    float_leaves,
+    leaves_with_nan,
+    paths_with_statistics,
+    without_bare,
+)
 from penstock.tables.managed.grouping import group_rows, partition_arrays
 from penstock.tables.managed.layout import Layout, Tuple
 from penstock.tables.managed.shredding import Tally
@@ -111,7 +117,8 @@ class SlotWriter:
         self._sink: Any = None
         self._path = ""
         self._tuples: Counter[Tuple] = Counter()
-        self._nans: Counter[int] = Counter()
+        self._with_nan: frozenset[int] = frozenset()  # columns that have held NaN in this slot
+        self._floats = FloatColumns(self._with_nan)
         self._tally = Tally()
         self.files: list[WrittenFile] = []
 
@@ -143,9 +150,11 @@ class SlotWriter:
         table = pa.concat_tables(self._buffer)
         self._buffer, self._rows, self._bytes = [], 0, 0
         layout = self._job.layout
+        tally = Tally()
+        stored = layout.columns_of(table, tally)
+        self._count_floats(stored)
+        self._tally.add(tally)
         tuple_of_row = self._count_tuples(table)
-        stored = layout.columns_of(table, self._tally)
-        self._count_nans(stored)
         if self._parquet is None:
             self._open(layout.files)
         assert self._parquet is not None
@@ -164,17 +173,23 @@ class SlotWriter:
         self._tuples.update(dict(zip(groups.tuples, groups.rows.tolist(), strict=True)))
         return groups.of_row
 
-    def _count_nans(self, stored: pa.Table) -> None:
-        for i, column in enumerate(self._job.layout.written.fields):
-            if str(column.field_type) in ("float", "double"):
-                self._nans[column.field_id] += pc.sum(pc.is_nan(stored.column(i))).as_py() or 0
+    def _count_floats(self, stored: pa.Table) -> None:
+        """Count what float columns hold; where NaN is new to a column that has statistics, its file ends here."""
+        leaves = float_leaves(self._job.layout.written.fields, stored.columns)
+        with_nan = self._with_nan | leaves_with_nan(leaves)
+        if with_nan != self._with_nan:
+            self._finish()
+            self._with_nan, self._floats = with_nan, FloatColumns(with_nan)
+        self._floats.add(leaves)
 
     def _open(self, schema: pa.Schema) -> None:
         folder = self._job.layout.directory(self._slot.partition, self._slot.is_shared)
         name = f"{self._job.id}-{uuid4().hex[:12]}.parquet"
         self._path = "/".join(part for part in (self._job.folder, folder, name) if part)
         self._sink = self._job.io.new_output(self._path).create()
-        self._parquet = pq.ParquetWriter(self._sink, schema, store_schema=False, **self._job.options)
+        statistics = paths_with_statistics(self._job.metrics[1], self._with_nan)
+        options = {**self._job.options, "write_statistics": statistics}
+        self._parquet = pq.ParquetWriter(self._sink, schema, store_schema=False, **options)
         if schema.metadata:  # it is part of Arrow's schema, which is not stored
             self._parquet.add_key_value_metadata(schema.metadata)
 
@@ -186,11 +201,11 @@ class SlotWriter:
         size = self._sink.tell()
         self._sink.close()
         self.files.append(self._written(parquet.writer.metadata, size))
-        self._parquet, self._path, self._tuples, self._nans, self._tally = None, "", Counter(), Counter(), Tally()
+        self._parquet, self._path, self._tuples, self._tally = None, "", Counter(), Tally()
+        self._floats = FloatColumns(self._with_nan)
 
     def _written(self, footer: pq.FileMetaData, size: int) -> WrittenFile:
-        statistics = _statistics(self._job, footer)
-        statistics["nan_value_counts"] = dict(self._nans)
+        statistics = _statistics(self._job, footer, self._floats)
         slot, layout = self._slot, self._job.layout
         shredding = self._tally.record(layout.maps) if layout.sidecars else None
         found = WrittenFile(self._path, slot.spec_id, slot.partition, size, statistics, shredding=shredding)
@@ -356,10 +371,11 @@ def _without_times(plan: Any) -> dict[int, Any]:
     return {i: replace(each, mode=counts) if str(each.iceberg_type) in kinds else each for i, each in plan.items()}
 
 
-def _statistics(job: WriteJob, footer: pq.FileMetaData) -> dict[str, Any]:
+def _statistics(job: WriteJob, footer: pq.FileMetaData, floats: FloatColumns) -> dict[str, Any]:
     from pyiceberg.io.pyarrow import data_file_statistics_from_parquet_metadata
 
-    plan, ids = job.metrics
+    wanted, ids = job.metrics
+    plan = without_bare(wanted, floats.bare)
     try:
         found = data_file_statistics_from_parquet_metadata(footer, plan, ids)
     except OverflowError:  # a date or a time that Python's calendar does not have: such columns get no bounds
@@ -369,4 +385,6 @@ def _statistics(job: WriteJob, footer: pq.FileMetaData) -> dict[str, Any]:
             aggregate.max_as_bytes()
         except UnicodeEncodeError:  # the last character that was left has no next one: no bound
             aggregate.current_max = None
-    return dict(found.to_serialized_dict())
+    statistics = dict(found.to_serialized_dict())
+    floats.complete(statistics, footer, wanted, ids)
+    return statistics

@@ -45,6 +45,11 @@ class Tally:
     explicit_nulls: Counter[int] = field(default_factory=Counter)  # by the sidecar's id
     null_maps: Counter[tuple[str, ...]] = field(default_factory=Counter)
 
+    def add(self, other: Tally) -> None:
+        """Count what was seen in more rows."""
+        self.explicit_nulls.update(other.explicit_nulls)
+        self.null_maps.update(other.null_maps)
+
     def record(self, maps: Sequence[ShreddedMap]) -> str:
         """How far the sidecars of the file can be trusted."""
         value = frozenset(sidecar.id for each in maps for sidecar in each.sidecars)

@@ -1,0 +1,130 @@
+"""Counts and bounds of the float columns of one file, for its manifest entry, and which of them hold NaN.
+
+Parquet's minimum and maximum leave NaN out, and Spark, to which NaN is larger than every number, skips row groups by
+them: `d > 1e9` would lose the rows with NaN. So a column that holds NaN is written without Parquet's statistics. The
+manifest keeps its bounds and its number of NaN, which say everything; they are collected here, on the way.
+
+    d: [1.5, NaN, null, 7.0]   →   nan count 1, null count 1, bounds [1.5, 7.0]
+
+Whether a column has statistics is a property of a whole file. When NaN first appears after the file was begun, the
+file is finished, and the slot goes on in another one (`SlotWriter`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+Statistics = dict[str, Any]
+
+
+@dataclass
+class FloatColumn:
+    """What was seen of one column, or of one field inside a column."""
+
+    nans: int = 0
+    numbers: int = 0  # neither null nor NaN
+    low: float = float("inf")
+    high: float = float("-inf")
+
+    def add(self, values: pa.ChunkedArray, *, with_bounds: bool) -> None:
+        """More values; bounds are needed only where Parquet has none."""
+        is_nan = pc.is_nan(values)
+        nans = pc.sum(is_nan).as_py() or 0
+        self.nans += nans
+        self.numbers += len(values) - values.null_count - nans
+        if with_bounds:
+            ends = pc.min_max(pc.filter(values, pc.invert(is_nan), null_selection_behavior="drop"))
+            if ends["min"].is_valid:
+                self.low, self.high = min(self.low, ends["min"].as_py()), max(self.high, ends["max"].as_py())
+
+
+@dataclass
+class FloatColumns:
+    """The float columns of one file, by field id; those in `bare` are written without Parquet's statistics."""
+
+    bare: frozenset[int]
+    by_id: dict[int, FloatColumn] = field(default_factory=dict)
+
+    def add(self, leaves: Sequence[tuple[int, pa.ChunkedArray]]) -> None:
+        """The rows of one flush."""
+        for field_id, values in leaves:
+            self.by_id.setdefault(field_id, FloatColumn()).add(values, with_bounds=field_id in self.bare)
+
+    @property
+    def nan_counts(self) -> dict[int, int]:
+        """The number of NaN, of every float column."""
+        return {field_id: column.nans for field_id, column in self.by_id.items()}
+
+    def complete(self, statistics: Statistics, footer: pq.FileMetaData, plan: Any, ids: dict[str, int]) -> None:
+        """Add what the footer does not say to a manifest entry's statistics."""
+        from pyiceberg.conversions import to_bytes
+        from pyiceberg.io.pyarrow import MetricModeTypes
+
+        statistics["nan_value_counts"] = self.nan_counts
+        for field_id in self.bare & self.by_id.keys():
+            column, mode = self.by_id[field_id], plan[field_id].mode.type
+            if mode == MetricModeTypes.NONE:
+                continue
+            count = _value_count(footer, field_id, ids)
+            statistics["value_counts"][field_id] = count
+            statistics["null_value_counts"][field_id] = count - column.numbers - column.nans
+            if column.numbers and mode != MetricModeTypes.COUNTS:
+                # A zero bound stands for both zeros, as in Parquet.
+                kind = plan[field_id].iceberg_type
+                statistics["lower_bounds"][field_id] = to_bytes(kind, column.low or -0.0)
+                statistics["upper_bounds"][field_id] = to_bytes(kind, column.high or 0.0)
+
+
+def leaves_with_nan(leaves: Sequence[tuple[int, pa.ChunkedArray]]) -> frozenset[int]:
+    """The ids of the columns that hold NaN."""
+    return frozenset(field_id for field_id, values in leaves if pc.any(pc.is_nan(values)).as_py())
+
+
+def float_leaves(fields: Sequence[Any], columns: Sequence[pa.ChunkedArray]) -> list[tuple[int, pa.ChunkedArray]]:
+    """The float columns among Iceberg's fields, those inside structs, lists and maps too, with their values."""
+    return [leaf for field, column in zip(fields, columns, strict=True) for leaf in _leaves(field, column)]
+
+
+def _leaves(field: Any, values: pa.ChunkedArray) -> Iterator[tuple[int, pa.ChunkedArray]]:
+    from pyiceberg import types
+
+    kind = field.field_type
+    match kind:
+        case types.FloatType() | types.DoubleType():
+            yield field.field_id, values
+        case types.StructType():
+            for inner, part in zip(kind.fields, values.flatten(), strict=True):
+                yield from _leaves(inner, part)
+        case types.ListType():
+            yield from _leaves(kind.element_field, pc.list_flatten(values))
+        case types.MapType():
+            entry = pa.struct([values.type.key_field, values.type.item_field])
+            entries = pc.list_flatten(values.cast(pa.list_(entry)))  # `.items` of a slice are those of the whole
+            for inner, part in zip((kind.key_field, kind.value_field), entries.flatten(), strict=True):
+                yield from _leaves(inner, part)
+
+
+def without_bare(plan: Any, bare: Collection[int]) -> dict[int, Any]:
+    """A plan for statistics that does not look for those that the footer lacks."""
+    from pyiceberg.io.pyarrow import MetricModeTypes, MetricsMode
+
+    nothing = MetricsMode(MetricModeTypes.NONE)
+    return {i: replace(each, mode=nothing) if i in bare else each for i, each in plan.items()}
+
+
+def paths_with_statistics(ids: dict[str, int], bare: Collection[int]) -> bool | list[str]:
+    """What `ParquetWriter(write_statistics=…)` takes: all columns, or the paths of those that have statistics."""
+    return [path for path, field_id in ids.items() if field_id not in bare] if bare else True
+
+
+def _value_count(footer: pq.FileMetaData, field_id: int, ids: dict[str, int]) -> int:
+    """How many values Parquet counts in a column, nulls included."""
+    groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
+    columns = [group.column(i) for group in groups for i in range(group.num_columns)]
+    return sum(column.num_values for column in columns if ids[column.path_in_schema] == field_id)
