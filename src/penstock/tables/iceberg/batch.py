@@ -25,6 +25,7 @@ from penstock.shred.sidecars import Sidecar
 from penstock.tables.file_metadata import metadata_facts
 from penstock.tables.iceberg.columns import Columns
 from penstock.tables.iceberg.logical import Logical, read_logical
+from penstock.tables.iceberg.null_counts import count_rows
 from penstock.tables.iceberg.specs import Spec, SpecField, dropped
 from penstock.tables.iceberg.statistics import ManifestEntries
 
@@ -109,7 +110,7 @@ class FileBatch:
         names, sizes = self.column("file_path"), self.column("file_size_in_bytes")
         if any(path[0] == "_metadata" for path in paths):
             facts += metadata_facts(names.to_pylist(), sizes)
-        rows = self.column("record_count")
+        rows = _where(pc.greater_equal(self.column("record_count"), 0), self.column("record_count"))
         shredding = self.column("map_shredding")
         return Containers(self.count, facts, names, rows, sizes, self.spec.spec_id, shredding)
 
@@ -126,13 +127,15 @@ class FileBatch:
         if path not in columns.ids:
             return None
         field_id, kind = columns.ids[path]
-        key = ("bounds", field_id, str(kind), path)
+        key = ("bounds", field_id, str(kind), path, path in columns.required)
         found: Bounds = self._once(key, lambda: self._make_bounds(field_id, kind, path, columns))
         return found
 
     def _make_bounds(self, field_id: int, kind: Any, path: tuple[str, ...], columns: Columns) -> Bounds:
         lower, upper = (_joined([part.bounds(field_id, kind)[i] for part in self.parts]) for i in (0, 1))
         nulls, nans, values = (_joined([part.counts(field_id)[i] for part in self.parts]) for i in (0, 1, 2))
+        nested, required = len(path) > 1, path in columns.required
+        nulls, values = count_rows(nulls, values, self.column("record_count"), nested=nested, required=required)
         label = f"bounds of {'.'.join(path)}"
         return Bounds(columns.by_id[field_id], lower, upper, nulls, nans, values, label=label)
 

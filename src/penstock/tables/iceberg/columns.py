@@ -46,7 +46,7 @@ class Columns:
     @cached_property
     def key(self) -> str:
         """What makes two of them the same."""
-        return repr([(path, field_id, str(kind)) for path, (field_id, kind) in self.ids.items()])
+        return repr([(path, field_id, str(kind), path in self.required) for path, (field_id, kind) in self.ids.items()])
 
     @cached_property
     def arrow(self) -> pa.Schema:
@@ -62,6 +62,20 @@ class Columns:
     def ids(self) -> dict[tuple[str, ...], tuple[int, Any]]:
         """Id and Iceberg's type of each column, by its path."""
         return {column.path: (field_id, kind) for field_id, column, kind in _walk(self.schema.fields, ())}
+
+    @cached_property
+    def required(self) -> frozenset[tuple[str, ...]]:
+        """The paths that no row can have NULL at: those of required fields in required structs."""
+        return frozenset(_required(self.schema.fields, ()))
+
+
+def _required(fields: Any, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    for field in fields:
+        if field.required:
+            path = (*above, field.name)
+            yield path
+            if field.field_type.is_struct:
+                yield from _required(field.field_type.fields, path)
 
 
 def _walk(fields: Any, above: tuple[str, ...]) -> Iterator[tuple[int, Column, Any]]:

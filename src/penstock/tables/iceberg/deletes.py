@@ -7,7 +7,8 @@
 | equality deletes | written after the file, and of the same spec and partition, or of an unpartitioned spec |
 
 A file that has a deletion vector takes no position deletes: the vector holds them. "Older" is about sequence numbers.
-A partition is the spec *and* the tuple: the same tuple under two specs is two partitions.
+A partition is the spec *and* the tuple: the same tuple under two specs is two partitions. A spec whose fields are all
+void is unpartitioned.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Deletes:
         for i, (file, place) in enumerate(zip(files, partitions_of(batch, None), strict=True)):
             low, high = lower[i], upper[i]
             only = file.referenced_data_file or (low if low is not None and low == high else None)
-            if file.kind == "equality" and not place[1]:
+            if file.kind == "equality" and not batch.spec.is_partitioned:
                 self._everywhere.append(file)
             elif file.kind != "equality" and only is not None:
                 self._by_path.setdefault(only, []).append(file)

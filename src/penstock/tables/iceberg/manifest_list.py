@@ -1,7 +1,7 @@
 """The manifests of a snapshot, and what their summaries say: the range of each partition field over all their files.
 
-A summary that lacks a bound says nothing, even where it claims that there are no nulls. Manifest lists are immutable
-and kept between plans.
+A summary without bounds says that all values are NULL or NaN, if it says that there are any such; one that claims to
+have neither, or lacks one of its bounds, says nothing. Manifest lists are immutable and kept between plans.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.errors import LakeError, StorageError
+from penstock.predicate.types import is_float
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Bounds, Fact
 from penstock.tables.iceberg.bounds import decode_bounds
@@ -98,12 +99,14 @@ def _summary(manifests: Sequence[Any], field: SpecField) -> Bounds | None:
     found = [_at(manifest.partitions, field.position) for manifest in manifests]
     lower = pa.array([None if s is None else s.lower_bound for s in found], pa.binary())
     upper = pa.array([None if s is None else s.upper_bound for s in found], pa.binary())
+    nulls, nans, values = zip(*(_counts(s, is_float(field.type)) for s in found), strict=True)
     return Bounds(
         field.term,
         decode_bounds(lower, field.kind),
         decode_bounds(upper, field.kind),
-        null_count=_none_of([None if s is None else s.contains_null for s in found]),
-        nan_count=_none_of([None if s is None else s.contains_nan for s in found]),
+        null_count=pa.array(nulls, pa.int64()),
+        nan_count=pa.array(nans, pa.int64()),
+        value_count=pa.array(values, pa.int64()),
         label="partitions of the manifest",
     )
 
@@ -112,6 +115,11 @@ def _at(summaries: Any, position: int) -> Any:
     return summaries[position] if summaries is not None and position < len(summaries) else None
 
 
-def _none_of(contains: list[bool | None]) -> pa.Array:
-    """A count of 0 where it is said that there are none; otherwise unknown."""
-    return pa.array([0 if said is False else None for said in contains], pa.int64())
+def _counts(summary: Any, has_nan: bool) -> tuple[int | None, int | None, int | None]:
+    """Counts of NULL, of NaN and of both, 1 standing for some; both are all there is where there are no bounds."""
+    if summary is None or summary.contains_null is None:
+        return None, None, None
+    nulls, nans = int(summary.contains_null), int(has_nan and summary.contains_nan is not False)
+    says_some = summary.contains_null or summary.contains_nan
+    only_these = says_some and summary.lower_bound is None and summary.upper_bound is None
+    return nulls, nans, nulls + nans if only_these else None

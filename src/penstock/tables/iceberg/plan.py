@@ -22,6 +22,7 @@ from penstock.errors import LakeError
 from penstock.predicate.tree import Column, Expr, Literal, Lookup, terms_of, walk
 from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.plan import Plan, count, make_plan
+from penstock.prune.ranges import mask_of
 from penstock.prune.report import Level, ServedKey
 from penstock.prune.verdict import Reason, Verdict
 from penstock.shred.file import ShreddedFile
@@ -244,14 +245,15 @@ def _certain_rows(judgements: Sequence[Judgement]) -> int:
 
 
 def _certain(judgement: Judgement) -> Any:
-    found = judgement.verdicts == Verdict.KEEP_WHOLE
+    assert judgement.containers.rows is not None
+    found = (judgement.verdicts == Verdict.KEEP_WHOLE) & mask_of(pc.is_valid(judgement.containers.rows))
     found[list(judgement.containers.deletes)] = False
     return found
 
 
 def _row_counts(judgement: Judgement) -> Any:
     assert judgement.containers.rows is not None
-    return judgement.containers.rows.to_numpy(zero_copy_only=False)
+    return judgement.containers.rows.fill_null(0).to_numpy(zero_copy_only=False)
 
 
 def _limited(judgements: Sequence[Judgement], limit: int) -> list[Judgement]:

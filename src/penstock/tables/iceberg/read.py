@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -85,7 +86,7 @@ class Reader:
     def _alive(self, task: FileTask, names: set[str], first: int | None) -> pa.Table:
         """The rows of one file that are not deleted, as they are stored."""
         equality = [delete for delete in task.deletes if delete.kind == "equality"]
-        schema = self._schema(names, {i for delete in equality for i in delete.equality_ids})
+        schema = self._schema(names, {i for delete in equality for i in delete.equality_ids}, task)
         table = self._read(task.path, task, schema, first)
         alive = np.ones(table.num_rows, np.bool_)
         gone = self._positions.of(task.path, task.deletes)
@@ -103,10 +104,16 @@ class Reader:
         kinds = [field.kind for field in self._version.specs[task.spec_id].fields]
         return list(zip(_partition_values(task, self._version), kinds, strict=True))
 
-    def _schema(self, names: set[str], ids: set[int]) -> Any:
-        """The columns that are read: the wanted ones, and those of equality deletes, dropped ones included."""
+    def _schema(self, names: set[str], ids: set[int], task: FileTask) -> Any:
+        """The columns that are read: the wanted ones, and those of equality deletes, dropped ones included.
+
+        Files of migrated tables lack the columns that they are partitioned by, required ones too, which PyIceberg
+        fills in only where a column may be missing.
+        """
         from pyiceberg.schema import Schema
 
+        assert task.spec_id is not None
+        filled_in = self._version.specs[task.spec_id].identities
         current = self._version.stored
         fields = [f for f in current.fields if f.name in names or f.field_id in ids]
         missing = ids - {f.field_id for f in fields}
@@ -116,7 +123,7 @@ class Reader:
             missing -= {f.field_id for f in found}
         if missing:
             raise LakeError(f"equality deletes on nested columns are not supported (field ids {sorted(missing)})")
-        return Schema(*fields)
+        return Schema(*(f.model_copy(update={"required": f.required and f.field_id not in filled_in}) for f in fields))
 
     def _read(self, path: str, task: FileTask | None, schema: Any, first: int | None = None) -> pa.Table:
         from pyiceberg.expressions import AlwaysTrue
@@ -136,7 +143,7 @@ class Reader:
         from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
         from pyiceberg.typedef import Record
 
-        values = [] if task is None else _partition_values(task, self._version)
+        values = [] if task is None else [_as_stored(value, kind) for value, kind in self.partition(task)]
         file = DataFile.from_args(
             content=DataFileContent.DATA, file_path=path, file_format=FileFormat.PARQUET, partition=Record(*values)
         )
@@ -158,6 +165,11 @@ def _partition_values(task: FileTask, version: Version) -> list[Any]:
     assert task.spec_id is not None
     fields = version.specs[task.spec_id].fields
     return [task.partition[f.name].value if f.name in task.partition else None for f in fields]
+
+
+def _as_stored(value: Any, kind: Any) -> Any:
+    """A partition value as files have it: a uuid is bytes there and text everywhere else."""
+    return UUID(value).bytes if value is not None and str(kind) == "uuid" else value
 
 
 def _as(array: pa.Array, to: pa.DataType) -> pa.Array:

@@ -49,6 +49,11 @@ class Spec:
         return self.spec_id
 
     @property
+    def is_partitioned(self) -> bool:
+        """Whether any field partitions files; one that was removed from a table of version 1 is void and does not."""
+        return any(field.transform != "void" for field in self.fields)
+
+    @property
     def identities(self) -> dict[int, SpecField]:
         """The fields that hold a column's own value, by the column's id."""
         return {f.source_id: f for f in self.fields if f.transform == "identity" and f.field is not None}

@@ -132,11 +132,15 @@ class IcebergTable:
         if snapshot is not None:
             return self.at(snapshot).count(where)
         plan = self.plan(where)
-        certain = [task for task in plan.files if task.verdict == Verdict.KEEP_WHOLE and not task.deletes]
-        others = [task for task in plan.files if task.verdict != Verdict.KEEP_WHOLE or task.deletes]
+        counted, others = 0, []
+        for task in plan.files:
+            if task.verdict == Verdict.KEEP_WHOLE and not task.deletes and task.rows is not None:
+                counted += task.rows
+            else:
+                others.append(task)
         reader = Reader(self.version, self.sources.io, self.context.timezone)
         read = sum(part.num_rows for part in reader.rows(others, self.schema.names[:1])) if others else 0
-        return sum(task.rows or 0 for task in certain) + read
+        return counted + read
 
     def minimum(self, column: str, where: str | None = None, *, snapshot: Asked = None) -> Any:
         """The smallest value of a column; bounds tell which files are worth reading, most often one."""
