@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 from penstock.predicate.cast_number import narrow_parsed
 from penstock.predicate.cast_time import in_doubt, local_micros, timestamps_from_local
 from penstock.predicate.civil import DAY, SECOND, month_length, to_civil, to_days
+from penstock.predicate.decimals import from_unscaled, to_unscaled
 from penstock.predicate.physical import by_distinct, numbers, valid, vector
 from penstock.predicate.types import TIMESTAMP, TIMESTAMP_NTZ, integer_range
 from penstock.predicate.vector import Mask, Vector, union
@@ -80,11 +81,11 @@ def parse_decimal(text: str, to: pa.DataType) -> Decimal:
         if exact.adjusted() > _LONGEST_NUMBER:
             raise ValueError(text)
         if exact.adjusted() < -_LONGEST_NUMBER:
-            return Decimal(0).scaleb(-to.scale)
-        rounded = exact.quantize(Decimal(1).scaleb(-to.scale), ROUND_HALF_UP, _EXACT)
+            return from_unscaled(0, to.scale)
+        rounded = exact.quantize(from_unscaled(1, to.scale), ROUND_HALF_UP, _EXACT)
     except InvalidOperation:
         raise ValueError(text) from None
-    if abs(rounded) >= 10 ** (to.precision - to.scale):
+    if abs(to_unscaled(rounded, to.scale)) >= 10**to.precision:
         raise ValueError(text)
     return rounded
 

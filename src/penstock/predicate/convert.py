@@ -7,6 +7,7 @@ version of sqlglot and a `Not` in another; a flag that nobody looks at would tur
 from __future__ import annotations
 
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -231,7 +232,7 @@ def _build_test(node: exp.Expression, parts: list[Expr], at: int | None, text: s
 
 def _build_call(node: exp.Expression, parts: list[Expr], at: int | None, text: str) -> Expr | None:
     match node:
-        case exp.Neg() if isinstance(parts[0], Literal) and not isinstance(parts[0].value, str | bytes | None):
+        case exp.Neg() if isinstance(parts[0], Literal) and _is_signed(node, parts[0]):
             return _negated(parts[0], at)
         case exp.Neg() if isinstance(parts[0], Cast):
             return _negated_suffixed(parts[0], at)
@@ -292,9 +293,17 @@ def _decimal_type(value: Decimal, digits: str, text: str) -> pa.DataType:
     return pa.decimal128(precision, scale)
 
 
+def _is_signed(node: exp.Neg, literal: Literal) -> bool:
+    """Whether the minus belongs to the number. Before parentheses it is a function, and Spark's rounds to 34 digits."""
+    if isinstance(literal.value, Decimal):
+        return isinstance(node.this, exp.Literal)
+    return not isinstance(literal.value, str | bytes | None)
+
+
 def _negated(literal: Literal, at: int | None) -> Expr:
     """-2147483648 is an int although 2147483648 is not; -(-2147483648) overflows and is left to Spark."""
-    value = -literal.value
+    # Minus on a Decimal rounds to 28 digits; `copy_negate` never does.
+    value = literal.value.copy_negate() if isinstance(literal.value, Decimal) else -literal.value
     for narrow, limit in ((pa.int32(), 1 << 31), (pa.int64(), 1 << 63)):
         if value == -limit and literal.type in (pa.int64(), pa.decimal128(19, 0)):
             return Literal(-limit, narrow, at=at)
@@ -368,7 +377,7 @@ def _nearest_float(value: Decimal) -> float:
         return float(near)
     candidates = [np.nextafter(near, np.float32(end)) for end in (-np.inf, np.inf)]
     finite = [float(c) for c in (near, *candidates) if np.isfinite(c)]
-    return min(finite, key=lambda c: abs(Decimal(c) - value))
+    return min(finite, key=lambda c: abs(Fraction(c) - Fraction(value)))
 
 
 def _is(left: Expr, right: Expr, at: int | None) -> Expr | None:

@@ -1,4 +1,8 @@
-"""Decimals as arrays of unscaled integers, and back: 1.50 as decimal(3,2) is 150.
+"""Decimals as unscaled integers, and back: 1.50 as decimal(3,2) is 150.
+
+Python's arithmetic on `Decimal` (`-x`, `abs(x)`, `x.scaleb(n)`) rounds to the 28 digits of its default context, and
+Spark's decimals have 38. So nothing is computed with `Decimal`: single values go through `to_unscaled` and
+`from_unscaled`, which are exact at any length.
 
 Arrow's own rounding of decimals is not used, because it is wrong for some values: pyarrow 26 gives
 9223372036854775806 for `trunc(9223372036854775807.9)`. Here a decimal is a NumPy array of integers: 64-bit
@@ -11,6 +15,8 @@ array([ 2,  2, -3])
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
 
@@ -19,6 +25,28 @@ from penstock.predicate.vector import Mask, Vector
 
 NARROW_DIGITS = 18
 _WORD = 1 << 64
+
+
+def to_unscaled(value: Decimal | int, scale: int) -> int:
+    """The unscaled integer of one number; ValueError for digits beyond the scale.
+
+    >>> to_unscaled(Decimal("-1.5"), 2)
+    -150
+    """
+    numerator, denominator = value.as_integer_ratio()
+    integer, rest = divmod(int(numerator * 10**scale), denominator)
+    if rest:
+        raise ValueError(f"{value} has more than {scale} digits after the point")
+    return integer
+
+
+def from_unscaled(integer: int, scale: int) -> Decimal:
+    """The number, with all digits of its scale.
+
+    >>> from_unscaled(-150, 2)
+    Decimal('-1.50')
+    """
+    return Decimal(f"{integer}e{-scale}")
 
 
 def unscaled(values: pa.Array, digits: int) -> Numbers:

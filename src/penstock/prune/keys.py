@@ -19,13 +19,13 @@ True
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from penstock.predicate.decimals import from_unscaled, to_unscaled
 from penstock.predicate.types import integer_range, is_decimal, is_float, is_integer, is_timestamp
 from penstock.predicate.values import to_arrow
 
@@ -77,7 +77,7 @@ def key_of(value: Any, t: pa.DataType) -> Key:
     if isinstance(value, str | bytes):
         return value
     if is_decimal(t):
-        return int(Decimal(value).scaleb(t.scale).to_integral_exact())
+        return to_unscaled(value, t.scale)
     if is_float(t):
         return int(array_keys(pa.array([value], t))[0])
     return int(value)
@@ -88,7 +88,7 @@ def value_of(key: Key, t: pa.DataType) -> Any:
     if isinstance(key, str | bytes):
         return key
     if is_decimal(t):
-        return Decimal(key).scaleb(-t.scale)
+        return from_unscaled(key, t.scale)
     if is_float(t):
         return keys_to_array(np.array([key], np.int64), t)[0].as_py()
     return bool(key) if t == pa.bool_() else key
@@ -133,7 +133,7 @@ def keys_to_array(keys: Keys, t: pa.DataType) -> pa.Array:
     if t == pa.bool_():
         return pa.array(keys.astype(bool))
     if is_decimal(t):
-        return pa.array([Decimal(int(k)).scaleb(-t.scale) for k in keys], t)
+        return pa.array([from_unscaled(int(k), t.scale) for k in keys], t)
     if is_float(t):
         return pa.array(_float_values(keys, np.float32 if t == pa.float32() else np.float64))
     if t == pa.date32():

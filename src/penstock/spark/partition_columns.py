@@ -1,7 +1,7 @@
 """Iceberg's transforms as Spark columns, so that rows can be counted and shuffled by the partition they belong to.
 
-Everything is in UTC, whatever the session's zone is. Spark has no function that hashes as Iceberg's bucket does: that
-one is computed in Python, on Arrow columns where Spark can (from 4.1).
+Everything is in UTC, whatever the session's zone is. Spark has no function that hashes as Iceberg's bucket does, and
+none that truncates a decimal of 38 digits: these are computed in Python, on Arrow columns where Spark can (from 4.1).
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ def _column(field: Any, schema: Any) -> Any:
         case "void":
             return F.lit(None).cast("int")
         case "bucket":
-            return _bucket(field, *_as_number(column, kind))
+            return _in_python(field, *_as_number(column, kind), "int")
+        case "truncate" if str(kind).startswith("decimal"):
+            # Spark's difference of two decimals of 38 digits loses the last digit of their scale.
+            return _in_python(field, column, kind, f"decimal({kind.precision},{kind.scale})")
         case "truncate":
             return _truncated(column, kind, int(name[len("truncate[") : -1]))
         case "hour" if str(kind) == "timestamp":
@@ -80,15 +83,11 @@ def _truncated(column: Any, kind: Any, width: int) -> Any:
     text = str(kind)
     if text in ("string", "binary"):
         return F.substring(column, 1, width)
-    if text in ("int", "long"):
-        bits = 32 if text == "int" else 64
-        wide = column.cast("decimal(38,0)")
-        down = wide - F.pmod(wide, F.lit(width).cast("decimal(38,0)"))
-        wrapped = F.when(down < F.lit(-(2 ** (bits - 1))).cast("decimal(38,0)"), down + _number(2**bits))
-        return wrapped.otherwise(down).cast("int" if text == "int" else "bigint")
-    step = f"{width}e-{kind.scale}"
-    wide, unit = column.cast(f"decimal(38,{kind.scale})"), F.lit(step).cast(f"decimal(38,{kind.scale})")
-    return (wide - F.pmod(wide, unit)).cast(f"decimal({kind.precision},{kind.scale})")
+    bits = 32 if text == "int" else 64
+    wide = column.cast("decimal(38,0)")
+    down = wide - F.pmod(wide, F.lit(width).cast("decimal(38,0)"))
+    wrapped = F.when(down < F.lit(-(2 ** (bits - 1))).cast("decimal(38,0)"), down + _number(2**bits))
+    return wrapped.otherwise(down).cast("int" if text == "int" else "bigint")
 
 
 def _number(value: int) -> Any:
@@ -116,18 +115,18 @@ def _as_number(column: Any, kind: Any) -> tuple[Any, Any]:
             return column, kind
 
 
-def _bucket(field: Any, column: Any, kind: Any) -> Any:
+def _in_python(field: Any, column: Any, kind: Any, result: str) -> Any:
     from pyspark.sql import functions as F
 
     transform = field.transform
     if hasattr(F, "arrow_udf"):
 
-        def buckets(values: pa.Array) -> pa.Array:
+        def transform_all(values: pa.Array) -> pa.Array:
             return transform_array(values, transform, kind)
 
-        return F.arrow_udf(buckets, "int")(column)
+        return F.arrow_udf(transform_all, result)(column)
 
-    def bucket(value: Any) -> Any:
+    def transform_one(value: Any) -> Any:
         return transform_array(pa.array([value]), transform, kind)[0].as_py()
 
-    return F.udf(bucket, "int")(column)
+    return F.udf(transform_one, result)(column)

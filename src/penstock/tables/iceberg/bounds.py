@@ -24,7 +24,6 @@ Types that the core does not compare (time, variant, geometry, lists) have no bo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from decimal import Context, Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +32,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.predicate.decimals import from_unscaled
 from penstock.predicate.types import TIMESTAMP, TIMESTAMP_NTZ
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ Mask = npt.NDArray[np.bool_]
 MICROS_PER_DAY = 86_400_000_000
 _LAST_DAY = np.iinfo(np.int64).max // MICROS_PER_DAY
 _UUID_HYPHENS = (8, 13, 18, 23)
-_EXACT = Context(prec=60)
 
 
 def decode_bounds(values: pa.Array, kind: IcebergType, *, upper: bool | None = None) -> pa.Array | None:
@@ -192,7 +191,7 @@ def decimals(values: pa.Array, to: pa.DataType) -> pa.Array:
     little = np.ascontiguousarray(padded[:, ::-1])
     validity = pa.array(known).buffers()[1] if size else None
     wide = pa.Array.from_buffers(pa.decimal128(38, to.scale), size, [validity, pa.py_buffer(little)])
-    limit = pa.scalar(Decimal(10**to.precision - 1).scaleb(-to.scale, _EXACT), wide.type)
+    limit = pa.scalar(from_unscaled(10**to.precision - 1, to.scale), wide.type)
     fits = pc.and_(pc.less_equal(wide, limit), pc.greater_equal(wide, pc.negate(limit)))
     return pc.if_else(fits, wide, pa.scalar(None, wide.type)).cast(to)
 

@@ -13,6 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.errors import SchemaError
+from penstock.predicate.decimals import from_unscaled
 from penstock.tables.managed.coalesce import NAN
 
 _NUMBERS = {pa.date32(): pa.int32(), pa.time64("us"): pa.int64()}
@@ -88,12 +90,25 @@ def transform_array(array: pa.Array, transform: Any, kind: Any) -> pa.Array:
         return pa.nulls(len(array), pa.int32())
     try:
         found = transform.pyarrow_transform(kind)(_aligned(array))
-        return found.cast(pa.int32()) if found.type == pa.date32() else found
+        found = found.cast(pa.int32()) if found.type == pa.date32() else found
     except Exception:  # the core has its own kinds of errors for types that it does not know
         encoded = array.dictionary_encode()
         apply = transform.transform(kind)
         values = [None if value is None else apply(value) for value in stored(encoded.dictionary)]
-        return pa.array(values).take(encoded.indices)
+        found = pa.array(values).take(encoded.indices)
+    return _with_digits_of(kind, found, name)
+
+
+def _with_digits_of(kind: Any, partition: pa.Array, transform: str) -> pa.Array:
+    """Truncating a decimal near the lower end of its type may need one digit more, which no manifest can hold."""
+    if not pa.types.is_decimal(partition.type):
+        return partition
+    limit = from_unscaled(10**kind.precision - 1, kind.scale)
+    least = pc.min(partition).as_py()
+    if least is not None and least < limit.copy_negate():
+        what = f"{transform} of a value near the lower end of {kind} does not fit {kind}"
+        raise SchemaError(what, hint="filter out those rows, or partition by identity or bucket")
+    return partition
 
 
 def _aligned(array: pa.Array) -> pa.Array:
