@@ -179,13 +179,13 @@ class History:
     def some_rule(self) -> Coalesce | None:
         columns = self.rng.choice([self.kind.logical, self.kind.logical, self.kind.logical[:1]])
         values = [tuple(self.rng.choice(VALUES[name]) for name in columns) for _ in range(self.rng.randrange(4))]
-        tuples = self.rng.choice([1, 2, 4096])
+        most = self.rng.choice([1, 40, 256 << 10])
         return self.rng.choice(
             [
-                Coalesce(*columns, tuples_per_file=tuples),
-                Coalesce(*columns, values=values, tuples_per_file=tuples),
-                Coalesce(*columns, below=self.rng.choice([0, 300, 2_000]), tuples_per_file=tuples),
-                Coalesce(*columns, below=300, values=values, tuples_per_file=tuples),
+                Coalesce(*columns, record_bytes=most),
+                Coalesce(*columns, values=values, record_bytes=most),
+                Coalesce(*columns, below=self.rng.choice([0, 300, 2_000]), record_bytes=most),
+                Coalesce(*columns, below=300, values=values, record_bytes=most),
                 None,
             ]
         )

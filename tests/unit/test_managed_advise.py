@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import penstock
+from penstock.tables.managed import files
 from penstock.tables.managed.advice import Advice, describe
 from penstock.tables.managed.table import ManagedTable
 from tests.fixtures.managed_tables import managed_table
@@ -104,18 +105,16 @@ def test_the_target_size_of_the_table_is_used(tmp_path: Path) -> None:
     assert option(table.advise(), "app").files == round(size / 2000)
 
 
-@pytest.mark.parametrize(
-    ("most", "complete", "columns"), [(30, [True, True, False], ("app",)), (10, [True, False, False], ("day",))]
-)
-def test_a_rule_whose_files_would_hold_too_many_partitions_is_not_advised(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, complete: list[bool], columns: tuple[str, ...]
+def test_files_that_end_because_their_records_are_long_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    defaults = {"below": None, "values": None, "tuples_per_file": most}
+    defaults = {"below": None, "values": None, "record_bytes": 6 * (len("app00") + 14)}
     monkeypatch.setattr(penstock.Coalesce.__init__, "__kwdefaults__", defaults)
-    advice = made(tmp_path, rows()).advise()
-    assert [each.is_complete for each in advice.options] == complete
-    assert advice.explain().count("too many partitions in a file to be told") == complete.count(False)
-    assert advice.suggested.columns == columns
+    table = made(tmp_path, rows())
+    by_app = option(table.advise(), "app")
+    assert by_app.files == 2 * APPS / 6
+    table.set_coalesce(by_app.rule)
+    assert table.compact().files_after == by_app.files
 
 
 def test_only_columns_that_a_table_is_partitioned_by_as_they_are_are_tried(tmp_path: Path) -> None:
@@ -128,9 +127,11 @@ def test_only_columns_that_a_table_is_partitioned_by_as_they_are_are_tried(tmp_p
     assert advice.partitions == advice.files > 0
 
 
-def test_files_that_say_nothing_are_counted(tmp_path: Path) -> None:
-    rule = penstock.Coalesce("app", below="1MB", tuples_per_file=2)
-    table = made(tmp_path, rows(2, 3), rows(1, 2), coalesce=rule)
+def test_files_that_say_nothing_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = penstock.Coalesce("app", below="1MB")
+    table = made(tmp_path, rows(1, 2), coalesce=rule)
+    monkeypatch.setattr(files, "encode_logical", lambda *args, **options: None)
+    table.append(rows(2, 3))
     advice = table.advise()
     assert (advice.files, advice.partitions, advice.unknown_files) == (3, 2, 2)
     assert "2 of them do not say which logical partitions they hold" in advice.explain()

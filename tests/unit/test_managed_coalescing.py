@@ -122,21 +122,6 @@ class TestWhatIsRecorded:
         assert ids(table) == judged_ids(table) == [2, 4, 10]
         assert tuples_of(table) == [[("a",), ("c",), ("d",)]], "what was incomplete is complete now"
 
-    def test_more_tuples_than_the_bound_are_incomplete_and_bounds_still_help(self, tmp_path: Path) -> None:
-        table = shared(tmp_path, ["a", "b", "c"], ["x", "y"], tuples_per_file=2)
-        told = [task.logical for task in table.plan().files]
-        assert sorted(str(each and each.tuples) for each in told if each is None or each.complete) in (
-            ["(('x',), ('y',))"],
-            ["(('x',), ('y',))", "None"],
-        )
-        assert len(table.plan("app = 'b'").files) == 1, "only the bounds of the first fit"
-        assert len(table.plan("app = 'bb'").files) == 1, "the bounds do not rule it out"
-        assert len(table.plan("app = 'xx'").files) == 0, "the tuples do"
-        assert ids(table, "app = 'b'") == [1]
-        table.delete("app = 'b'")
-        assert ids(table) == [0, 2, 3, 4]
-        assert len(table.plan("app = 'b'").files) == 0, "what is left of the file is within the bound"
-
     def test_tuples_of_two_columns_are_tested_jointly(self, tmp_path: Path) -> None:
         table = managed_table(tmp_path, "id bigint, a string, b int", ["a", "b"], coalesce=["a", "b"])
         pairs = [("A", 1), ("B", 2), (None, 3), ("C", None)]
@@ -418,3 +403,13 @@ def test_the_text_in_the_manifest_is_as_documented(tmp_path: Path) -> None:
     assert told["complete"] is True
     assert told["columns"] == [2]
     assert dict(zip(map(str, told["tuples"]), told["rows"], strict=True)) == {"['b']": 2, "['a']": 1, "[None]": 1}
+
+
+def test_a_file_that_is_written_twice_by_one_compaction_counts_once(tmp_path: Path) -> None:
+    table = shared(tmp_path, ["a", "b", "c"])
+    table.set_coalesce(None)
+    table.append(rows(["a", "b", "c"], 3))
+    done = table.compact()
+    assert str(done).startswith("4 of 4 files became 3")
+    assert (done.files_before, done.rewritten, done.written, done.files_after) == (4, 4, 3, 3)
+    assert done.bytes_written == sum(task.size or 0 for task in table.plan().files)

@@ -90,14 +90,6 @@ def test_a_predicate_leaves_out_the_other_partitions_of_a_shared_file(tmp_path: 
     assert sum(len(part) for part in every) == 4
 
 
-def test_a_file_with_too_many_tuples_is_told_by_its_coarse_partition(tmp_path: Path) -> None:
-    rule = penstock.Coalesce("app", below="1MB", tuples_per_file=2)
-    table = made(tmp_path, rows((1, "a", 1), (1, "b", 1), (1, "c", 1), (2, "a", 1), (2, "b", 2)), coalesce=rule)
-    assert shown(table) == {(1, None): (3, 1, 1), (2, "a"): (1, 1, 1), (2, "b"): (2, 1, 1)}
-    specs = {row["app"]: row["spec_id"] for row in table.partitions().to_pylist()}
-    assert specs[None] != specs["a"] == specs["b"] == table.table.metadata.default_spec_id
-
-
 @pytest.mark.parametrize(
     "change",
     [

@@ -4,8 +4,8 @@
 
 Columns are field ids, values are written as Iceberg's specification writes single values in JSON. The tuples are all
 combinations that occur in the file's rows if `complete` says so; otherwise there may be others. `rows`, which may be
-missing, counts the rows of each tuple; `distinct`, in a text that is not complete, all tuples. A text that is missing,
-damaged, or about a column that is no more, says nothing: such a file is kept.
+missing, counts the rows of each tuple. A text that is missing, damaged, or about a column that is no more, says
+nothing: such a file is kept.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from penstock.prune.facts import Tuples
 from penstock.tables.iceberg.columns import Columns
 
 Ids = tuple[int, ...]
+_COUNT, _QUOTED, _OTHER = 10, 4, 20  # bytes of a count, of what is around a text, of any other value
 
 
 class Told(NamedTuple):
@@ -50,23 +51,32 @@ def encode_logical(
     ids: Sequence[int],
     kinds: Sequence[Any],
     tuples: Iterable[Sequence[Any]],
-    complete: bool,
+    complete: bool = True,
     rows: Sequence[int] | None = None,
-    distinct: int | None = None,
 ) -> str:
-    """The text for a file; values are Python's, of Iceberg's types `kinds`.
-
-    `rows` counts those of each tuple, `distinct` all tuples, those that are left out among them.
-    """
+    """The text for a file; values are Python's, of Iceberg's types `kinds`; `rows` counts those of each tuple."""
     from pyiceberg.conversions import to_json
 
     written = [[None if v is None else to_json(k, v) for k, v in zip(kinds, t, strict=True)] for t in tuples]
     told: dict[str, Any] = {"complete": complete, "columns": list(ids), "tuples": written}
     if rows is not None:
         told["rows"] = list(rows)
-    if distinct is not None and not complete:
-        told["distinct"] = distinct
     return json.dumps(told, ensure_ascii=False)
+
+
+def record_size(values: Sequence[Any]) -> int:
+    """About how many bytes one tuple, with its count of rows, takes in a text."""
+    return _COUNT + sum(_size(value) for value in values)
+
+
+def _size(value: Any) -> int:
+    match value:
+        case str():
+            return len(value.encode()) + _QUOTED
+        case bytes():
+            return 2 * len(value) + _QUOTED
+        case _:
+            return _OTHER
 
 
 def logical_facts(texts: pa.Array, columns: Columns) -> list[Tuples]:

@@ -35,17 +35,13 @@ class Opens:
 
 @dataclass(frozen=True)
 class Option:
-    """What there would be under a rule; `ratio` is how many files there are now for each of those.
-
-    It is not complete when a file would hold more logical partitions than its manifest entry may say.
-    """
+    """What there would be under a rule; `ratio` is how many files there are now for each of those."""
 
     rule: Coalesce | None
     files: int
     mean_bytes: int
     opens: Opens
     ratio: float
-    is_complete: bool = True
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -55,7 +51,7 @@ class Option:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for machines."""
         told = {"files": self.files, "mean_bytes": self.mean_bytes, "opens": asdict(self.opens), "ratio": self.ratio}
-        return {"rule": _rule(self.rule), **told, "complete": self.is_complete}
+        return {"rule": _rule(self.rule), **told}
 
 
 @dataclass(frozen=True)
@@ -151,23 +147,16 @@ class Advice:
         yield "queries", f"{one}; all of the table: {opens.scan:,}"
 
     def _options(self) -> list[tuple[str, ...]]:
-        """What would be, as rows under a head; the last cell is a note. Nothing where there are no partitions."""
+        """What would be, as rows under a head. Nothing where there are no partitions."""
         if self.opens is None or self.compacted is None:
             return []
         rows: list[tuple[str, ...]] = [
-            ("what would be", "files", "mean size", "one partition", "at most", "against now", "")
+            ("what would be", "files", "mean size", "one partition", "at most", "against now")
         ]
         named = [("compact() as it is", self.compacted), *((describe(option.rule), option) for option in self.options)]
         for name, o in named:
             told = (f"{o.files:,}", human_bytes(o.mean_bytes), f"{o.opens.mean:.1f}", f"{o.opens.most:,}")
-            rows.append(
-                (
-                    name,
-                    *told,
-                    _against_now(o.ratio),
-                    "" if o.is_complete else "too many partitions in a file to be told",
-                )
-            )
+            rows.append((name, *told, _against_now(o.ratio)))
         return rows
 
     def _changes(self) -> Iterator[str]:
@@ -177,9 +166,9 @@ class Advice:
             return
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
         yield ""
-        for name, *numbers, note in rows:
-            cells = (f"{cell:>{width}}" for cell, width in zip(numbers, widths[1:-1], strict=True))
-            yield "  ".join([f"{name:<{widths[0]}}", *cells, note])
+        for name, *numbers in rows:
+            cells = (f"{cell:>{width}}" for cell, width in zip(numbers, widths[1:], strict=True))
+            yield "  ".join([f"{name:<{widths[0]}}", *cells])
         yield ""
 
 

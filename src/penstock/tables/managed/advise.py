@@ -72,9 +72,7 @@ class _Partitions:
         slots = assign(layout, self.tuples, sizes, sizes, self.target)
         files = len(slots.slots) + self.unknown_files
         opens = _opens([each.slots for each in slots.assigned], files)
-        in_slot = np.bincount([each.slot for each in slots.assigned])
-        complete = layout.rule is None or int(in_slot.max()) <= layout.rule.tuples_per_file
-        return Option(layout.rule, files, total // max(1, files), opens, now / max(1, files), complete)
+        return Option(layout.rule, files, total // max(1, files), opens, now / max(1, files))
 
 
 def _values(listed: pa.Table, names: Sequence[str], field: Any, layout: Layout) -> list[Any]:
@@ -94,7 +92,7 @@ def _advice(known: Advice, found: _Partitions, layout: Layout, metadata: Any) ->
     options = [
         present if rule == layout.rule else found.option(with_rule(layout, specs, rule), now, total) for rule in rules
     ]
-    best = _best([option for option in options if option.is_complete], present.files)
+    best = _best(options, present.files)
     if best is not None and best.files * _WORTH <= present.files and present.files - best.files >= _FEW:
         suggested, said = best.rule, _suggest(best, now)
     elif layout.rule is not None:

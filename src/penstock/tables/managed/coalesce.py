@@ -6,6 +6,9 @@
     Coalesce("app", below="8MB", values=[…])     these, whatever they hold, and all that are small
     Coalesce("app", "region", values=[("beta", "eu")])   several columns: values are tuples
 
+What a shared file holds is recorded in its manifest entry. A file is cut where that record would become longer than
+`record_bytes`, so that every value can be pruned and no manifest entry is large.
+
 A rule is kept in the table's properties and read again by every writer. It decides about files that are written from
 then on; a file that exists is read by what was recorded in it.
 """
@@ -24,9 +27,8 @@ from penstock.errors import LakeError
 from penstock.shred.names import read_names, write_names
 
 COLUMNS, BELOW = "penstock.coalesce.columns", "penstock.coalesce.below-bytes"
-VALUES, TUPLES = "penstock.coalesce.values", "penstock.coalesce.tuples-per-file"
-_BELOW = "32MB"
-_TUPLES = 4096
+VALUES, RECORD = "penstock.coalesce.values", "penstock.coalesce.record-bytes"
+_BELOW, _RECORD = "32MB", 256 << 10
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", re.IGNORECASE)
 # The one NaN of all tuples: a set finds it by what it is, not by what it equals.
 NAN = float("nan")
@@ -42,14 +44,14 @@ class Coalesce:
     columns: tuple[str, ...]
     below: int | None
     values: tuple[tuple[Any, ...], ...]
-    tuples_per_file: int
+    record_bytes: int
 
     def __init__(
         self,
         *columns: str,
         below: Size | None = None,
         values: Iterable[Any] | None = None,
-        tuples_per_file: int = _TUPLES,
+        record_bytes: Size = _RECORD,
     ) -> None:
         if not columns or not all(isinstance(column, str) and column for column in columns):
             raise LakeError("a rule names the columns whose partitions share files", hint='write Coalesce("app")')
@@ -57,12 +59,10 @@ class Coalesce:
             raise LakeError(f"a rule names a column twice: {', '.join(columns)}", hint="name it once")
         if below is None and values is None:
             below = _BELOW
-        if not isinstance(tuples_per_file, int) or tuples_per_file < 1:
-            raise LakeError(f"tuples_per_file is {tuples_per_file!r}", hint="give 1 or more")
         object.__setattr__(self, "columns", tuple(columns))
         object.__setattr__(self, "below", None if below is None else parse_size(below))
         object.__setattr__(self, "values", tuple(_tuple(value, columns) for value in values or ()))
-        object.__setattr__(self, "tuples_per_file", tuples_per_file)
+        object.__setattr__(self, "record_bytes", parse_size(record_bytes))
 
     def shares(self, values: tuple[Any, ...], size: float) -> bool:
         """Whether a logical partition of so many bytes shares files; values as the table's manifests have them."""
@@ -99,7 +99,7 @@ def to_properties(rule: Coalesce, kinds: Sequence[Any]) -> dict[str, str]:
     """A rule as properties of a table; `kinds` are Iceberg's types of its columns."""
     from pyiceberg.conversions import to_json
 
-    found = {COLUMNS: write_names(rule.columns), TUPLES: str(rule.tuples_per_file)}
+    found = {COLUMNS: write_names(rule.columns), RECORD: str(rule.record_bytes)}
     if rule.below is not None:
         found[BELOW] = str(rule.below)
     if rule.values:
@@ -121,7 +121,7 @@ def from_properties(properties: Mapping[str, str], kinds: Mapping[str, Any]) -> 
         listed = json.loads(properties.get(VALUES, "[]"))
         own = [kinds[column] for column in columns if column in kinds]
         values = [internal(value, own) for value in listed] if len(own) == len(columns) else ()
-        return Coalesce(*columns, below=below, values=values, tuples_per_file=int(properties.get(TUPLES, _TUPLES)))
+        return Coalesce(*columns, below=below, values=values, record_bytes=int(properties.get(RECORD, _RECORD)))
     except (ValueError, TypeError, AttributeError) as error:
         said = f"the coalescing rule in the table's properties cannot be read: {error}"
         raise LakeError(said, hint="set it again: table.set_coalesce(…)") from None
@@ -130,8 +130,13 @@ def from_properties(properties: Mapping[str, str], kinds: Mapping[str, Any]) -> 
 def internal(values: Sequence[Any], kinds: Sequence[Any]) -> tuple[Any, ...]:
     """One tuple of JSON's single values as manifests have them: dates and times as numbers, a uuid as its octets."""
     from pyiceberg.conversions import from_json
+    from pyiceberg.types import BooleanType, IntegerType, LongType, StringType
 
-    return tuple(None if v is None else as_stored(from_json(k, v), k) for v, k in zip(values, kinds, strict=True))
+    own = (StringType, IntegerType, LongType, BooleanType)  # JSON has them as manifests do
+    return tuple(
+        v if v is None or isinstance(k, own) else as_stored(from_json(k, v), k)
+        for v, k in zip(values, kinds, strict=True)
+    )
 
 
 def as_stored(value: Any, kind: Any) -> Any:

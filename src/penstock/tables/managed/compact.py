@@ -8,7 +8,7 @@
 | shared, without a complete record of its logical partitions | it would be read for every query |
 | shared, with a logical partition that has grown | that one gets files of its own |
 | of a logical partition that has shrunk | it shares files again |
-| one of several small files of the same partition | they become one |
+| one of several small files of the same partition | they become fewer |
 | shared, when its values lie in many files | each value should lie in one |
 
 Rows that others append meanwhile are not touched. When others rewrite or delete the same files, it plans again. All
@@ -20,13 +20,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from penstock.errors import ConflictError
 from penstock.predicate.tree import Expr, Lookup
 from penstock.progress import Count, Counted, counted, progress
 from penstock.prune.plan import FileTask, Plan
 from penstock.tables import bridge
+from penstock.tables.iceberg.logical import record_size
 from penstock.tables.iceberg.plan import only
 from penstock.tables.iceberg.read import Reader
 from penstock.tables.iceberg.table import IcebergTable
@@ -36,6 +37,7 @@ from penstock.tables.managed.files import WriteJob, WrittenFile, write_rows
 from penstock.tables.managed.layout import Layout, Tuple
 from penstock.tables.managed.live import LiveFile, live_files, logical_sizes
 from penstock.tables.managed.removal import unfiltered
+from penstock.tables.managed.slots import assign
 from penstock.tables.managed.snapshot import Change
 from penstock.tables.managed.write import LOCALLY, attempt, prepare
 
@@ -61,13 +63,6 @@ class Compaction:
     folded: int = 0
     manifests_before: int = 0
     manifests_after: int = 0
-
-    def then(self, more: Compaction) -> Compaction:
-        """This one and another right after it."""
-        sums = {name: value + getattr(more, name) for name, value in asdict(self).items()}
-        last = {"files_after": more.files_after, "manifests_after": more.manifests_after}
-        first = {"files_before": self.files_before, "manifests_before": self.manifests_before}
-        return Compaction(**{**sums, **first, **last})
 
     def to_dict(self) -> dict[str, int]:
         """The numbers, for machines."""
@@ -116,29 +111,34 @@ def compact(table: IcebergTable, reopen: Callable[[Any], IcebergTable], where: s
     """Compact a table; PyIceberg's table afterwards, and what was done."""
     table.plan(where, limit=0)  # an error in the predicate is said before anything is written
     table = reopen(choose_again(table))
-    published, done, is_last = _compact(table, reopen, where)
-    if is_last:
-        return published, done
-    # Now it is known which logical partitions those files had: some may lie beside small files of their own.
-    published, more, _ = _compact(reopen(published), reopen, where)
-    return published, done.then(more)
+    published, *passes = _compact(table, reopen, where)
+    if not passes[0].work.knows_all:
+        # Now it is known which logical partitions those files had: some may lie beside small files of their own.
+        published, second = _compact(reopen(published), reopen, where)
+        passes.append(second)
+    return published, _result(passes, reopen(published))
 
 
-def _compact(
-    table: IcebergTable, reopen: Callable[[Any], IcebergTable], where: str | None
-) -> tuple[Any, Compaction, bool]:
-    """Compact once; and whether it was known before where all rows would go."""
+class _Pass(NamedTuple):
+    """What was to do, and the files that were written for it."""
+
+    work: _Work
+    files: Sequence[WrittenFile]
+
+
+def _compact(table: IcebergTable, reopen: Callable[[Any], IcebergTable], where: str | None) -> tuple[Any, _Pass]:
+    """Compact once; PyIceberg's table afterwards, and what was done."""
     for _ in range(_ATTEMPTS):
         now = reopen(fresh(table.table))
         work = _Work(now, where)
         if not work.chosen and not work.manifests_need_order:
-            return now.table, work.result(now, ()), True
+            return now.table, _Pass(work, ())
         job = work.job()
         files = work.write(job)
         change = Change("replace", files, frozenset(work.chosen), now.version.snapshot_id, sort_manifests=True)
         published = attempt(now, job, files, change)
         if published is not None:
-            return published, work.result(reopen(published), files), work.knows_all
+            return published, _Pass(work, files)
     said = f"{table.name} was changed by other writers during all of {_ATTEMPTS} attempts"
     raise ConflictError(said, hint="nothing was changed; compact when they are done, or less at once: where=…")
 
@@ -159,7 +159,7 @@ class _Work:
     def manifests_need_order(self) -> bool:
         """Whether there are more manifests than the entries need."""
         found: dict[int, list[int]] = defaultdict(list)
-        for manifest in self._manifests(self.table):
+        for manifest in _manifests(self.table):
             found[manifest.partition_spec_id].append(manifest.manifest_length)
         return any(len(lengths) > 1 + 2 * sum(lengths) // _MANIFEST for lengths in found.values())
 
@@ -186,26 +186,10 @@ class _Work:
         with progress("reading and rewriting", read):
             return write_rows(job, read.each(reader.rows(tasks, names)), gathered=_GATHERED)
 
-    def result(self, after: IcebergTable, files: Sequence[WrittenFile]) -> Compaction:
-        """What was done."""
-        rewritten = [file for file in self.files if file.path in self.chosen]
-        before, now = _homes(rewritten, self.layout), _homes_written(files, self.layout)
-        return Compaction(
-            files_before=len(self.files),
-            files_after=len(self.files) - len(rewritten) + len(files),
-            rewritten=len(rewritten),
-            written=len(files),
-            bytes_rewritten=sum(file.bytes for file in rewritten),
-            bytes_written=sum(file.bytes for file in files),
-            promoted=len(before.shared & now.own - before.own),
-            folded=len(before.own & now.shared - before.shared),
-            manifests_before=len(self._manifests(self.table)),
-            manifests_after=len(self._manifests(after)),
-        )
-
-    def _manifests(self, table: IcebergTable) -> list[Any]:
-        found = table.sources.lists.of(table.version.snapshot, table.sources.io)
-        return [m for m in found if int(m.content) == 0 and (m.has_added_files() or m.has_existing_files())]
+    @property
+    def rewritten(self) -> list[LiveFile]:
+        """The chosen files."""
+        return [file for file in self.files if file.path in self.chosen]
 
     def _only(self, tasks: Sequence[FileTask]) -> ChosenFiles:
         table = self.table
@@ -220,8 +204,8 @@ class _Work:
             if file.path not in found:
                 groups[(file.spec_id, file.partition)].append(file)
         for home, members in groups.items():
-            small = [file for file in members if file.bytes < _SMALL * self.target]
-            if len(small) + (home in arriving) > 1:
+            small = [file for file in members if self._is_small(file)]
+            if small and self._files_needed(small) < len(small) + (home in arriving):
                 found |= {file.path for file in small}
             if self._is_shared(members[0]) and _spread(members) >= _SPREAD:
                 found |= {file.path for file in members}
@@ -232,11 +216,26 @@ class _Work:
             return True
         if self._is_shared(file):
             if file.logical is None:
-                return file.can_be_completed(self.layout.rule.tuples_per_file) if self.layout.rule else True
+                return True
             return not all(self.layout.shares(fine, self.sizes.get(fine, 0)) for fine in file.logical)
         if file.spec_id != self.layout.fine.spec_id:
             return True
         return self.layout.shares(file.partition, _SHRUNK * self.sizes.get(file.partition, 0))
+
+    def _is_small(self, file: LiveFile) -> bool:
+        """Whether a file could hold more; the record of a shared one may be full before the file itself is."""
+        if file.bytes >= _SMALL * self.target:
+            return False
+        if not self._is_shared(file):
+            return True
+        recorded = sum(record_size(self.layout.logical_tuple(fine)) for fine in file.logical or ())
+        return recorded < _SMALL * self.layout.record_bytes
+
+    def _files_needed(self, files: Sequence[LiveFile]) -> int:
+        """How many files the rows of some would lie in after a rewrite."""
+        sizes = logical_sizes(files)
+        totals = [self.sizes[fine] for fine in sizes]
+        return len(assign(self.layout, list(sizes), list(sizes.values()), totals, self.target).slots)
 
     def _is_shared(self, file: LiveFile) -> bool:
         return self.layout.coarse is not None and file.spec_id == self.layout.coarse.spec_id
@@ -248,6 +247,36 @@ class _Work:
                 yield self.layout.coarse.spec_id, self.layout.coarse_tuple(fine)
             else:
                 yield self.layout.fine.spec_id, fine
+
+
+def _manifests(table: IcebergTable) -> list[Any]:
+    found = table.sources.lists.of(table.version.snapshot, table.sources.io)
+    return [m for m in found if int(m.content) == 0 and (m.has_added_files() or m.has_existing_files())]
+
+
+def _result(passes: Sequence[_Pass], after: IcebergTable) -> Compaction:
+    """What was done; a file that the first pass wrote and the second wrote again does not count."""
+    written = {file.path: file for each in passes for file in each.files}
+    rewritten = {file.path: file for each in passes for file in each.work.rewritten}
+    between = written.keys() & rewritten.keys()
+    gone = [file for path, file in rewritten.items() if path not in between]
+    new = [file for path, file in written.items() if path not in between]
+    last = passes[-1]
+    files_after = len(last.work.files) - len(last.work.chosen) + len(last.files)
+    homes = [(_homes(each.work.rewritten, each.work.layout), _homes_written(each.files, each.work.layout))
+             for each in passes]  # fmt: skip
+    return Compaction(
+        files_before=files_after + len(gone) - len(new),
+        files_after=files_after,
+        rewritten=len(gone),
+        written=len(new),
+        bytes_rewritten=sum(file.bytes for file in gone),
+        bytes_written=sum(file.bytes for file in new),
+        promoted=sum(len(before.shared & now.own - before.own) for before, now in homes),
+        folded=sum(len(before.own & now.shared - before.shared) for before, now in homes),
+        manifests_before=len(_manifests(passes[0].work.table)),
+        manifests_after=len(_manifests(after)),
+    )
 
 
 @dataclass(frozen=True)

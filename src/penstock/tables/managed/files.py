@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.tables.iceberg.logical import encode_logical
+from penstock.tables.iceberg.logical import encode_logical, record_size
 from penstock.tables.managed.coalesce import as_python
 from penstock.tables.managed.conform import conform
 from penstock.tables.managed.float_columns import (
@@ -30,7 +30,7 @@ from penstock.tables.managed.float_columns import (
     paths_with_statistics,
     without_bare,
 )
-from penstock.tables.managed.grouping import group_rows, partition_arrays
+from penstock.tables.managed.grouping import Groups, group_rows, partition_arrays
 from penstock.tables.managed.layout import Layout, Tuple
 from penstock.tables.managed.shredding import Tally
 from penstock.tables.managed.slots import Slot, assign
@@ -149,12 +149,38 @@ class SlotWriter:
             return
         table = pa.concat_tables(self._buffer)
         self._buffer, self._rows, self._bytes = [], 0, 0
+        if self._slot.is_shared:
+            self._write_shared(table)
+        else:
+            self._write(table, None, {})
+
+    def _write_shared(self, table: pa.Table) -> None:
+        """Rows by logical partition; a file ends where its record of them would become too long."""
+        layout = self._job.layout
+        names = [layout.schema.find_column_name(i) for i in layout.logical_ids]
+        groups = group_rows([table.column(name).combine_chunks() for name in names], table.num_rows)
+        table, of_row = _side_by_side(table, groups)
+        begin, tuples, recorded = 0, Counter[Tuple](), sum(map(record_size, self._tuples))
+        for start, end in pairwise([0, *(np.flatnonzero(np.diff(of_row)) + 1).tolist(), len(of_row)]):
+            values = groups.tuples[of_row[start]]
+            size = 0 if values in self._tuples or values in tuples else record_size(values)
+            if size and recorded and recorded + size > layout.record_bytes:
+                self._write(table.slice(begin, start - begin), of_row[begin:start], tuples)
+                self._finish()
+                begin, tuples, recorded = start, Counter(), 0
+            tuples[values] += end - start
+            recorded += size
+        self._write(table.slice(begin), of_row[begin:], tuples)
+
+    def _write(self, table: pa.Table, tuple_of_row: npt.NDArray[np.int64] | None, tuples: Mapping[Tuple, int]) -> None:
+        if not table.num_rows:
+            return
         layout = self._job.layout
         tally = Tally()
         stored = layout.columns_of(table, tally)
         self._count_floats(stored)
         self._tally.add(tally)
-        tuple_of_row = self._count_tuples(table)
+        self._tuples.update(tuples)
         if self._parquet is None:
             self._open(layout.files)
         assert self._parquet is not None
@@ -162,16 +188,6 @@ class SlotWriter:
             self._parquet.write_table(stored.slice(start, end - start), row_group_size=end - start)
         if self._sink.tell() >= self._job.target:
             self._finish()
-
-    def _count_tuples(self, table: pa.Table) -> npt.NDArray[np.int64] | None:
-        """Count the rows of the logical partitions in a shared file; which of them each row has."""
-        if not self._slot.is_shared:
-            return None
-        schema = self._job.layout.schema
-        names = [schema.find_column_name(i) for i in self._job.layout.logical_ids]
-        groups = group_rows([table.column(name).combine_chunks() for name in names], table.num_rows)
-        self._tuples.update(dict(zip(groups.tuples, groups.rows.tolist(), strict=True)))
-        return groups.of_row
 
     def _count_floats(self, stored: pa.Table) -> None:
         """Count what float columns hold; where NaN is new to a column that has statistics, its file ends here."""
@@ -211,20 +227,23 @@ class SlotWriter:
         found = WrittenFile(self._path, slot.spec_id, slot.partition, size, statistics, shredding=shredding)
         if not slot.is_shared:
             return found
-        assert layout.rule is not None
-        complete = len(self._tuples) <= layout.rule.tuples_per_file
+        kinds = layout.logical_kinds
+        values = [[as_python(v, kind) for v, kind in zip(each, kinds, strict=True)] for each in self._tuples]
         try:
-            text = self._encoded(list(self._tuples) if complete else [], complete)
-        except (OverflowError, ValueError):  # a date that Python's calendar does not have
-            text = self._encoded([], False)
+            text = encode_logical(layout.logical_ids, kinds, values, rows=list(self._tuples.values()))
+        except (OverflowError, ValueError):  # a date that Python's calendar does not have, in a file of older rules
+            text = None
         return replace(found, logical=text, tuples=tuple(self._tuples))
 
-    def _encoded(self, tuples: list[Tuple], complete: bool) -> str:
-        layout = self._job.layout
-        kinds = layout.logical_kinds
-        values = [[as_python(v, kind) for v, kind in zip(each, kinds, strict=True)] for each in tuples]
-        counts = [self._tuples[each] for each in tuples]
-        return encode_logical(layout.logical_ids, kinds, values, complete, counts, len(self._tuples))
+
+def _side_by_side(table: pa.Table, groups: Groups) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+    """Rows with those of each tuple side by side, in the order in which the tuples come; and the tuple of each."""
+    of_row = groups.of_row
+    if np.count_nonzero(np.diff(of_row)) < len(groups.tuples):
+        return table, of_row
+    first = np.unique(of_row, return_index=True)[1]
+    order = np.argsort(first[of_row], kind="stable")
+    return table.take(pa.array(order)), of_row[order]
 
 
 def _row_groups(stored: pa.Table, tuple_of_row: npt.NDArray[np.int64] | None) -> list[int]:
@@ -304,8 +323,8 @@ def _arranged(job: WriteJob, table: pa.Table) -> Iterator[tuple[Slot, pa.Table]]
     order = np.argsort(ranks[groups.of_row], kind="stable")
     rows_of = np.zeros(len(slots.slots), np.int64)
     for each, rows in zip(slots.assigned, groups.rows.tolist(), strict=True):
-        edges = [rows * i // each.slots for i in range(each.slots + 1)]
-        rows_of[each.slot : each.slot + each.slots] += np.diff(edges)
+        for i in range(each.slots):
+            rows_of[each.slot + i] += rows * (i + 1) // each.slots - rows * i // each.slots
     ends = np.cumsum(rows_of).tolist()
     for slot, start, end in zip(slots.slots, [0, *ends], ends, strict=False):
         yield slot, _taken(table, order[start:end])

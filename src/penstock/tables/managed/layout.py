@@ -26,6 +26,9 @@ from penstock.tables.managed.shredding import ShreddedMap, Tally, footer_of, shr
 
 SMALL = "[#small]"
 _LONGEST = 150
+_DAYS = range(-719_162, 2_932_897)  # of the years 1 to 9999
+_MICROSECONDS = range(_DAYS.start * 86_400_000_000, _DAYS.stop * 86_400_000_000)
+_CALENDAR = {"date": _DAYS, "timestamp": _MICROSECONDS, "timestamptz": _MICROSECONDS}
 Tuple = tuple[Any, ...]
 
 
@@ -83,9 +86,15 @@ class Layout:
 
     def shares(self, fine: Tuple, size: float) -> bool:
         """Whether a logical partition of so many bytes shares files."""
-        if self.rule is None or self.coarse is None:
+        if self.rule is None or self.coarse is None or not self._can_be_recorded(fine):
             return False
         return self.rule.shares(tuple(fine[i] for i in self._rule_places), size)
+
+    @property
+    def record_bytes(self) -> int:
+        """How long the record of a shared file's logical partitions may be."""
+        assert self.rule is not None
+        return max(1, self.rule.record_bytes)
 
     def directory(self, partition: Tuple, is_shared: bool) -> str:
         """The directory of a partition below the data's, escaped as Hive and Iceberg do."""
@@ -141,6 +150,16 @@ class Layout:
     def _rule_ids(self) -> list[int]:
         assert self.rule is not None
         return [_column(self.schema, name).field_id for name in self.rule.columns]
+
+    def _can_be_recorded(self, fine: Tuple) -> bool:
+        """Whether a record can name the values; dates that Python's calendar does not have get files of their own."""
+        return all(fine[i] is None or fine[i] in calendar for i, calendar in self._calendar)
+
+    @cached_property
+    def _calendar(self) -> list[tuple[int, range]]:
+        """The places of logical dates and times in a fine tuple, and the numbers of those that can be written."""
+        kinds = zip(self.shared, self.logical_kinds, strict=True)
+        return [(i, _CALENDAR[str(kind)]) for i, kind in kinds if str(kind) in _CALENDAR]
 
     def _is_logical(self, field: Any) -> bool:
         if self.rule is None:
@@ -206,7 +225,7 @@ def typed_rule(schema: Any, rule: Coalesce) -> Coalesce:
     names = [column.name for column in columns]
     return Coalesce(
         *names, below=rule.below, values=values if rule.below is None else values or None,
-        tuples_per_file=rule.tuples_per_file,
+        record_bytes=rule.record_bytes,
     )  # fmt: skip
 
 

@@ -44,12 +44,7 @@ class LiveFile:
     bytes: int
     sequence_number: int
     logical: Mapping[Tuple, int] | None
-    distinct: int | None = None  # how many logical partitions it holds, where that is known though they are not
     shredding: str | None = None  # what is recorded of its sidecars
-
-    def can_be_completed(self, most: int) -> bool:
-        """Whether a record of its logical partitions would be complete if it were written again."""
-        return self.logical is None and (self.distinct is None or self.distinct <= most)
 
 
 def live_files(table: IcebergTable, layout: Layout) -> list[LiveFile]:
@@ -72,7 +67,7 @@ def _files(batch: FileBatch, layout: Layout) -> list[LiveFile]:
     spec_id = batch.spec.spec_id
     told = zip(*(batch.column(name).to_pylist() for name in _NAMES), strict=True)
     return [
-        LiveFile(path, spec_id, own, rows, size, number or 0, *_told(layout, spec_id, own, rows, text), shredding)
+        LiveFile(path, spec_id, own, rows, size, number or 0, _told(layout, spec_id, own, rows, text), shredding)
         for own, (path, rows, size, number, text, shredding) in zip(tuples, told, strict=True)
     ]
 
@@ -87,23 +82,18 @@ def _values(batch: FileBatch, spec_field: SpecField) -> list[Any]:
     return values
 
 
-def _told(
-    layout: Layout, spec_id: int, partition: Tuple, rows: int, text: str | None
-) -> tuple[dict[Tuple, int] | None, int | None]:
-    """The logical partitions of a file with their rows, and their number where only that is known."""
+def _told(layout: Layout, spec_id: int, partition: Tuple, rows: int, text: str | None) -> dict[Tuple, int] | None:
+    """The logical partitions of a file with their rows."""
     if spec_id == layout.fine.spec_id:
-        return {partition: rows}, 1
+        return {partition: rows}
     if layout.coarse is None or spec_id != layout.coarse.spec_id or text is None:
-        return None, None
+        return None
     try:
         told = json.loads(text)
-        if told["columns"] != layout.logical_ids:
-            return None, None
-        if told["complete"] is not True:
-            return None, told.get("distinct")
+        if told["columns"] != layout.logical_ids or told["complete"] is not True:
+            return None
         kinds = layout.logical_kinds
         counted = zip(told["tuples"], told["rows"], strict=True)
-        found = {layout.fine_tuple(partition, internal(values, kinds)): int(count) for values, count in counted}
-        return found, len(found)
+        return {layout.fine_tuple(partition, internal(values, kinds)): int(count) for values, count in counted}
     except (ValueError, KeyError, TypeError):  # a text that is damaged says nothing
-        return None, None
+        return None

@@ -39,7 +39,7 @@ _OWN = (
     NestedField(100_001, "logical_partition_values", StringType(), required=False),
     NestedField(100_002, "map_shredding", StringType(), required=False),
 )
-_ENTRIES_PER_BLOCK = 1_000
+_ENTRIES_PER_BLOCK, _TEXTS_PER_BLOCK = 1_000, 1 << 20
 _OWN_TYPE = StructType(*DATA_FILE_TYPE[DEFAULT_READ_VERSION].fields, *_OWN)
 
 
@@ -182,17 +182,18 @@ class _Blocks:
     """Gathers what is written one by one."""
 
     def __init__(self, inner: Any) -> None:
-        self._inner, self._waiting = inner, list[Any]()
+        self._inner, self._waiting, self._texts = inner, list[Any](), 0
 
     def write_block(self, objects: list[Any]) -> None:
         self._waiting += objects
-        if len(self._waiting) >= _ENTRIES_PER_BLOCK:
+        self._texts += sum(len(text or "") for entry in objects for text in entry.data_file._data[-len(_OWN) :])
+        if len(self._waiting) >= _ENTRIES_PER_BLOCK or self._texts >= _TEXTS_PER_BLOCK:
             self.flush()
 
     def flush(self) -> None:
         if self._waiting:
             self._inner.write_block(self._waiting)
-            self._waiting = []
+            self._waiting, self._texts = [], 0
 
 
 class _WriterV1(_ManyPerBlock, ManifestWriterV1):

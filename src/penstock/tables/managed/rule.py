@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from penstock.errors import ConflictError
-from penstock.tables.managed.coalesce import BELOW, COLUMNS, TUPLES, VALUES, Coalesce, to_properties
+from penstock.tables.managed.coalesce import BELOW, COLUMNS, RECORD, VALUES, Coalesce, to_properties
 from penstock.tables.managed.commit import fresh, update, waits
 from penstock.tables.managed.layout import kinds_of, layout_of, typed_rule, with_rule
 
@@ -25,7 +25,7 @@ def set_rule(table: Any, rule: Coalesce | None) -> Any:
             typed = typed_rule(layout.schema, rule)
             with_rule(layout, metadata.partition_specs, typed)
             wanted = to_properties(typed, kinds_of(layout.schema, typed))
-        gone = [name for name in (COLUMNS, BELOW, VALUES, TUPLES) if name in metadata.properties and name not in wanted]
+        gone = [name for name in (COLUMNS, BELOW, VALUES, RECORD) if name in metadata.properties and name not in wanted]
         updates: list[Any] = [SetPropertiesUpdate(updates=wanted)] if wanted else []
         updates += [RemovePropertiesUpdate(removals=gone)] if gone else []
         if not updates:

@@ -2,17 +2,20 @@
 
 A slot is one file to be, or a few when it turns out larger than expected. A logical partition of its own has as many
 slots as its size asks for. Small ones of the same coarse partition are laid side by side in the order of their values
-and cut into files near the target size, so that each value lies in one file and each file holds a range of values.
+and cut into files near the target size, so that each value lies in one file and each file holds a range of values. A
+file ends earlier where its record of logical partitions would become too long for a manifest entry.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
+from penstock.tables.iceberg.logical import record_size
 from penstock.tables.managed.layout import Layout, Tuple
 
 # A partition is cut into more files than its size asks for, to keep all cores busy, down to this part of the target.
@@ -69,19 +72,29 @@ def assign(
         expected += [sizes[i] / parts] * parts
     for coarse, members in small.items():
         members.sort(key=lambda i: _order(layout.logical_tuple(tuples[i])))
-        total = sum(sizes[i] for i in members)
-        files = max(1, round(total / target))
-        before, last = 0.0, -1
-        for i in members:
-            number = min(files - 1, int(before * files / total)) if total else 0
-            if number > last:
-                slots.append(Slot(layout.coarse.spec_id, coarse, True))
-                expected.append(0.0)
-                last = number
-            found[i] = Assigned(len(slots) - 1, 1, len(found))
-            expected[-1] += sizes[i]
-            before += sizes[i]
+        records = [record_size(layout.logical_tuple(tuples[i])) for i in members]
+        cuts = _cuts([sizes[i] for i in members], records, target, layout.record_bytes)
+        for start, end in pairwise([*cuts, len(members)]):
+            for i in members[start:end]:
+                found[i] = Assigned(len(slots), 1, len(found))
+            slots.append(Slot(layout.coarse.spec_id, coarse, True))
+            expected.append(sum(sizes[i] for i in members[start:end]))
     return Slots(slots, expected, [found[i] for i in range(len(tuples))])
+
+
+def _cuts(sizes: Sequence[float], records: Sequence[int], target: int, most: int) -> Iterator[int]:
+    """Where files begin: evenly by bytes of rows, and evenly by bytes of records where these ask for more files."""
+    total, recorded = sum(sizes), sum(records)
+    files = max(1, round(total / target))
+    most = min(most, recorded // math.ceil(recorded / most) + max(records))
+    before, number, start, held = 0.0, 0, 0, 0
+    yield 0
+    for i, (size, record) in enumerate(zip(sizes, records, strict=True)):
+        at = min(files - 1, int(before * files / total)) if total else 0
+        if i > start and (at > number or held + record > most):
+            yield i
+            start, held = i, 0
+        number, before, held = at, before + size, held + record
 
 
 def _parts(size: float, target: int, at_once: int) -> int:
