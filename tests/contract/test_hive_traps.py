@@ -14,7 +14,7 @@ import pytest
 import penstock
 from penstock.errors import LayoutError, PenstockWarning
 from penstock.tables.hive.table import HiveTable
-from tests.fixtures.hive_writer import write_file
+from tests.fixtures.hive_writer import NULL, write_file
 from tests.fixtures.layouts import LAYOUTS
 from tests.s3.server import S3Server
 
@@ -95,7 +95,13 @@ def numbers_of(table: HiveTable, paths: list[str]) -> list[int]:
         ("underscore_column", "_year = '2'", 2, [3]),
         ("underscore_column", None, 3, [1, 3]),
         ("hidden", None, 2, [1]),
-        ("upper_case_suffix", "dt = '1'", 2, [1, 2, 3]),
+        ("any_file_name", "dt = '1'", 2, [1, 2, 3, 4, 5, 6, 7]),
+        ("empty_files", None, 3, [1]),
+        ("empty_files", "dt = '2'", 2, []),
+        ("empty_files", "dt = '3'", 1, []),
+        ("file_named_like_a_partition", "dt = '1'", 2, [1]),
+        ("undeclared_level", "dt = '1'", 2, [1]),
+        ("missing_level", "dt = '1'", 3, [1]),
         ("neighbour", None, 2, [1]),
         ("leading_zero", "month = 1", 3, [1, 2]),
         ("leading_zero", "month > 1", 2, [3]),
@@ -137,6 +143,16 @@ def test_a_name_stands_for_its_value_and_is_opened_as_it_was_found(
         ("wrong_key", r"/t/month=1 is a partition of 'month', expected 'year'; declare"),
         ("mixed_keys", r"/t/month=2 is a partition of 'month', expected 'year'; declare"),
         ("null_on_not_null", r"/t/dt=__HIVE_DEFAULT_PARTITION__ stands for NULL, but dt is declared NOT NULL"),
+        ("plain_directory", r"/t/plain is not a partition directory of 'dt'; move it"),
+        ("directory_without_a_key", r"/t/=v is not a partition directory of 'dt'; move it"),
+        ("file_beside_the_partitions", r"/t/a\.parquet is a file beside the partition directories of 'dt'; move it"),
+        ("file_named_like_a_partition", r"/t/dt=2 is a file beside the partition directories of 'dt'; move it"),
+        ("file_at_a_middle_level", r"/t/dt=1/000000_0 is a file beside the partition directories of 'hour'; move it"),
+        ("directory_below_a_partition", r"/t/dt=1/deep is a directory inside a partition of 'dt', expected files"),
+        ("undeclared_level", r"/t/dt=2/hour=1 is a partition of 'hour' below the last column 'dt'; add hour to"),
+        ("missing_level", r"/t/dt=2/a\.parquet is a file beside the partition directories of 'hour'; move it"),
+        ("other_order_of_levels", r"/t/b=3 is a partition of 'b', expected 'a'; declare"),
+        ("same_key_twice", r"/t/x=1/x=2 is a partition of 'x', expected 'y'; declare"),
     ],
 )
 def test_a_name_that_cannot_be_read_is_an_error_that_names_the_directory(
@@ -150,37 +166,41 @@ def test_a_name_that_cannot_be_read_is_an_error_that_names_the_directory(
         assert str(caught.value).isprintable()
 
 
-@pytest.mark.parametrize(
-    ("name", "lists", "numbers", "notes"),
-    [
-        ("plain_directories", 2, [1], ["2 directories that are no partition of dt"]),
-        (
-            "wrong_levels",
-            3,
-            [1],
-            [
-                "1 file beside the directories of dt",
-                "1 file beside the directories of hour",
-                "1 directory below the partitions",
-            ],
-        ),
-        ("other_files", 2, [1], ["2 files that are no .parquet"]),
-    ],
-)
-def test_what_is_no_part_of_the_table_is_not_read_and_said_so(
-    trap: Callable[[str], HiveTable], name: str, lists: int, numbers: list[int], notes: list[str]
+def test_a_file_that_is_not_parquet_is_planned_without_opening_it_and_named_when_it_is_read(
+    trap: Callable[[str], HiveTable],
 ) -> None:
-    table = trap(name)
-    with pytest.warns(PenstockWarning) as warned:
-        plan = table.plan()
-    assert plan.report.list_calls == lists
-    assert numbers_of(table, plan.files.paths.to_pylist()) == numbers
-    assert [note.split(": ")[-1] for note in plan.report.notes] == notes
-    assert all(note in plan.explain() for note in plan.report.notes)
-    (said,) = warned
-    assert all(note in str(said.message) for note in notes)
-    with pytest.warns(PenstockWarning):
-        assert table.arrow()["n"].to_pylist() == numbers
+    table = trap("other_files")
+    assert (table.plan().report.list_calls, len(table.plan().files)) == (3, 3)
+    with pytest.raises(LayoutError, match=r"/t/dt=1/notes\.txt is not a Parquet file .*; remove or replace it"):
+        table.arrow()
+    assert table.arrow("dt = '2'")["n"].to_pylist() == [2]
+
+
+def test_the_schema_comes_from_a_data_file_of_any_name(base: Path, open_at: Open) -> None:
+    LAYOUTS["empty_files"].build(base)
+    assert open_at(LAYOUTS["any_file_name"].build(base), "dt string", None).schema.names == ["n", "dt"]
+
+
+def test_a_first_file_that_is_not_parquet_is_named_when_the_schema_is_looked_for(base: Path, open_at: Open) -> None:
+    (base / "t" / "dt=0").mkdir(parents=True)
+    (base / "t" / "dt=0" / "notes.txt").write_bytes(b"not Parquet")
+    with pytest.raises(LayoutError, match=r"/t/dt=0/notes\.txt is not a Parquet file"):
+        open_at(base / "t", "dt string", None)
+
+
+@pytest.mark.parametrize("where", ["dt = 5", None])
+def test_a_declared_type_that_no_directory_fits_is_a_note_of_the_plan(
+    base: Path, open_at: Open, where: str | None
+) -> None:
+    for day in ("2026-01-01", "2026-01-02", NULL):
+        write_file(base / "t" / f"dt={day}" / "a.parquet")
+    table = open_at(base / "t", "dt int")
+    with pytest.warns(PenstockWarning, match="no directory such as 'dt=2026-01-0.' in .*/t fits int: filters on dt"):
+        plan = table.plan(where)
+    assert (len(plan.files), plan.report.list_calls) == ((2, 3) if where else (3, 4))
+    assert [note in plan.explain() for note in plan.report.notes] == [True]
+    with pytest.warns(PenstockWarning), pytest.raises(LayoutError, match="cannot be read as int"):
+        table.arrow(where)
 
 
 @pytest.mark.parametrize(
@@ -288,6 +308,15 @@ def test_auto_says_what_one_branch_shows_and_guesses_only_what_loses_nothing(bas
         assert table.plan("hour = 8").report.list_calls == 2
 
 
+@pytest.mark.parametrize("second", ["x=2", "X=2"])
+def test_auto_refuses_the_same_key_at_two_levels(base: Path, open_at: Open, second: str) -> None:
+    write_file(base / "t" / "x=1" / second / "a.parquet")
+    with pytest.raises(
+        LayoutError, match=f"/t/x=1/{second} is a partition of '{second[0]}' inside another one; rename"
+    ):
+        open_at(base / "t", "auto", None)
+
+
 def test_auto_without_partitions_is_an_error(base: Path, open_at: Open) -> None:
     write_file(base / "t" / "a.parquet")
     with pytest.raises(LayoutError, match="/t has no partition directories; declare them"):
@@ -298,7 +327,7 @@ def test_auto_without_partitions_is_an_error(base: Path, open_at: Open) -> None:
 def test_too_few_or_too_many_declared_columns_are_an_error(base: Path, open_at: Open, declared: str) -> None:
     write_file(base / "t" / "a=1" / "b=2" / "x.parquet")
     deep = "1 directory" if declared == "a string" else "3 directories"
-    with pytest.raises(LayoutError, match=rf"has no \.parquet file {deep} below it; give the schema"):
+    with pytest.raises(LayoutError, match=rf"has no data file {deep} below it; give the schema"):
         open_at(base / "t", declared, None)
 
 

@@ -23,7 +23,7 @@ def beside(root: Path, rows: pa.Table, schema: object = "n bigint", **options: o
     return penstock.hive(root, "k int", schema)
 
 
-@pytest.mark.parametrize("octets", [b"", b"PAR1", b"not Parquet at all", b"PAR1" + b"x" * 100 + b"PAR1"])
+@pytest.mark.parametrize("octets", [b"PAR1", b"not Parquet at all", b"PAR1" + b"x" * 100 + b"PAR1"])
 def test_a_file_that_is_no_parquet_plans_and_is_an_error_when_read(tmp_path: Path, octets: bytes) -> None:
     write_file(tmp_path / "k=1" / "a.parquet")
     (tmp_path / "k=2").mkdir()
@@ -147,16 +147,6 @@ def test_a_directory_that_disappears_after_it_was_listed_is_an_error_unless_it_i
         kept.plan("k = 2")
     assert kept.arrow("k = 1").num_rows == 1
     assert len(table.plan().files) == 1
-
-
-def test_a_link_to_nothing_is_an_error_only_when_it_would_be_read(tmp_path: Path) -> None:
-    table = beside(tmp_path, pa.table({"n": pa.array([2], pa.int64())}))
-    (tmp_path / "k=2" / "_link").symlink_to(tmp_path / "nowhere")
-    assert table.arrow().num_rows == 2
-    (tmp_path / "k=2" / "c.parquet").symlink_to(tmp_path / "nowhere")
-    assert len(table.plan().files) == 3
-    with pytest.raises(StorageError, match=r"c\.parquet has disappeared"):
-        table.arrow()
 
 
 def test_a_link_to_a_directory_is_a_directory(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def listings(monkeypatch: pytest.MonkeyPatch) -> Listings:
 def make(root: Path, directories: int, **options: object) -> HiveTable:
     for i in range(directories):
         (root / f"k={i}").mkdir()
-        (root / f"k={i}" / "a.parquet").touch()
+        (root / f"k={i}" / "a.parquet").write_bytes(b"PAR1")
     return penstock.hive(root, "k int", "n bigint", **options)
 
 

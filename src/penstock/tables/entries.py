@@ -7,12 +7,13 @@ one more call each, so they are asked for the few that are kept. S3 tells everyt
 from __future__ import annotations
 
 import os
+import stat
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.errors import MissingError
+from penstock.errors import LayoutError, MissingError, StorageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +49,23 @@ class LocalEntries(Entries):
         self._path = path
 
     def entry(self, i: int) -> Entry:
-        """Asked of the disk now."""
+        """Asked of the disk now; an error for what is neither a file nor a directory, because opening it may hang."""
         name = self.names[i]
         path = f"{self._path}/{name}"
         try:
-            stat = os.stat(path)
+            status = os.stat(path)
         except FileNotFoundError:
             if not os.path.islink(path):
                 raise MissingError(f"{path} has disappeared", hint="plan again") from None
-            return Entry(name, False, 0, 0)  # a link to nothing: opening it says so, if it comes to that
-        return Entry(name, stat.st_mode & 0o170000 == 0o040000, stat.st_size, stat.st_mtime_ns)
+            hint = "restore its target, or remove the link"
+            raise MissingError(f"{path} is a symbolic link to a missing target", hint=hint) from None
+        except OSError as error:
+            raise StorageError(f"cannot read {path}: {error.strerror}", hint="check permissions") from None
+        is_directory = stat.S_ISDIR(status.st_mode)
+        if not is_directory and not stat.S_ISREG(status.st_mode):
+            hint = "remove it from the table's directory"
+            raise LayoutError(f"{path} is a pipe, socket or device, expected a file or directory", hint=hint)
+        return Entry(name, is_directory, status.st_size, status.st_mtime_ns)
 
 
 class RemoteEntries(Entries):

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.errors import LakeError, LayoutError, PenstockError, PenstockWarning
+from penstock.errors import LakeError, LayoutError, PenstockError
 from penstock.stream.feed import Budget, Limit
 from penstock.stream.options import as_options
 from penstock.tables.storage import Storage
@@ -329,12 +329,31 @@ def test_a_file_that_is_taken_away_and_put_back_is_not_read_twice(layout: HiveSo
     assert stream.poll() == []
 
 
-def test_a_file_put_beside_the_partitions_is_said_and_not_read(layout: HiveSource) -> None:
+def test_a_file_put_beside_the_partitions_is_an_error(layout: HiveSource) -> None:
     layout.add("A", [1])
     write_file(layout.root / "stray.parquet", pa.table({"id": pa.array([9], pa.int64())}))
     stream = Stream(layout)
-    with pytest.warns(PenstockWarning, match="1 file beside the directories"):
-        assert len(stream.feed.step(stream.position, Limit()).work) == 1
+    with pytest.raises(LayoutError, match=r"stray\.parquet is a file beside the partition directories of 'app'"):
+        stream.poll()
+
+
+def test_files_of_any_name_are_read_once_they_have_bytes(layout: HiveSource) -> None:
+    layout.add("A", [1], name="000000_0")
+    layout.add("A", [2], name="x.parquet._COPYING_")
+    path = layout.root / "app=A" / "1.parq"
+    path.touch()
+    stream = Stream(layout)
+    assert stream.poll() == [1]
+    layout.add("A", [3], name="1.parq")
+    assert stream.poll() == [3]
+
+
+def test_a_marker_of_any_name_is_not_a_data_file(layout: HiveSource) -> None:
+    layout.add("A", [1])
+    stream = Stream(layout, marker="DONE")
+    assert stream.poll() == []
+    (layout.root / "app=A" / "DONE").write_text("yes")
+    assert stream.poll() == [1]
 
 
 def test_hidden_files_and_directories_are_not_read(layout: HiveSource) -> None:

@@ -1,7 +1,7 @@
 """Everything that lies in the directories of one level, as columns: which of it can be a partition, and its text.
 
-Names of the common form, the key as it is declared and a text without escapes, are read together. Every other name is
-looked at alone, where the layout's errors and notes come from.
+Names of the common form, the key as it is declared and a text without escapes, are read together. Hidden names are
+passed over. Every other name is looked at alone, where the layout's errors come from.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from penstock.predicate.vector import Mask
 from penstock.tables.entries import Entries, Entry
-from penstock.tables.hive.names import plain_texts
+from penstock.tables.hive.names import is_hidden, plain_texts
 
 Positions = npt.NDArray[np.int64]
 Look = Callable[[Entry, str], tuple[str | None] | None]
@@ -41,10 +41,13 @@ class Candidates:
         """What is known of one of them."""
         return self.listings[int(self.owners[i])].entry(int(self.inside[i]))
 
+    def name(self, i: int) -> str:
+        """Its name, as it was listed."""
+        return str(self.listings[self.owners[i]].names[self.inside[i]])
+
     def path(self, i: int) -> str:
-        """Where it lies, as it was found."""
-        owner = self.owners[i]
-        return f"{self.places[owner]}/{self.listings[owner].names[self.inside[i]]}"
+        """Where it lies."""
+        return f"{self.places[self.owners[i]]}/{self.name(i)}"
 
     def take(self, which: Mask) -> Candidates:
         """Some of them."""
@@ -64,7 +67,7 @@ def candidates(places: Sequence[str], listings: Sequence[Entries], key: str, loo
     inside = np.arange(sum(sizes)) - np.repeat(np.cumsum([0, *sizes[:-1]]), sizes) if sizes else owners
     texts, partitions = plain_texts([name for listing in listings for name in listing.names], key)
     found = Candidates(places, listings, owners, inside, texts)
-    odd = found.in_order(np.flatnonzero(~partitions))
+    odd = [i for i in found.in_order(np.flatnonzero(~partitions)) if not is_hidden(found.name(i))]
     if odd:
         looked = {i: look(found.entry(i), places[owners[i]]) for i in odd}
         read = sorted(i for i, text in looked.items() if text is not None)

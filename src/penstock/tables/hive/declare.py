@@ -58,6 +58,9 @@ def _look(storage: Storage) -> tuple[pa.Field, ...]:
         if first is None:
             break
         raw, (name, text) = first
+        if name.lower() in (column.name.lower() for column in found):
+            place = storage.url_of(f"{path}/{raw}")
+            raise LayoutError(f"{place} is a partition of {name!r} inside another one", hint="rename one of the levels")
         found.append(pa.field(name, _guess(text)))
         path = f"{path}/{raw}"
     if not found:

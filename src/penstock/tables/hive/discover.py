@@ -2,7 +2,9 @@
 
 All directories of one level are judged together, as columns, by the same core that judges files. Paths are kept as they
 were found and never rebuilt from values: `month=01` stays `month=01`. A directory whose text does not fit its declared
-type has no known value: pruning keeps it, reading it is an error.
+type has no known value: pruning keeps it, reading it is an error. What does not belong where it lies (a file beside
+the directories of a level, a directory below the last one) is an error where it is listed; a pruned branch is not
+listed. Files of zero bytes have no rows and are passed over, as in Spark.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from penstock.prune.containers import Containers
 from penstock.prune.facts import Exact, Fact
 from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.plan import Plan, count, make_plan
+from penstock.prune.ranges import mask_of
 from penstock.prune.verdict import Reason, Verdict
 from penstock.tables.entries import Entry
 from penstock.tables.file_metadata import metadata_facts
@@ -33,7 +36,7 @@ from penstock.tables.hive.candidates import Candidates, Look, Positions, candida
 from penstock.tables.hive.listing import Lister
 from penstock.tables.hive.names import check_utf8, is_data_file, is_hidden, parse_name
 
-_NO_PARQUET = ("file", "that are no .parquet")
+_MOVE = "move it out of the table's directory, or hide it by a name that begins with _"
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class Walk:
         self.marker = marker  # a partition without this file is not complete, and none of its files is there yet
         self.written: list[int] = []  # when each file was last written, in milliseconds
         self.incomplete: dict[str, list[str]] = {}  # the files of partitions without their marker
-        self.notes: dict[tuple[str, str], int] = {}  # what is not read: a word for one of them, and which ones
+        self.notes: list[str] = []
         self.levels: list[Judgement] = []
 
     def plan(self) -> Plan:
@@ -84,7 +87,7 @@ class Walk:
         self._check_partitions(len(branch.paths))
         files = judge(self.pruner, self._files(branch))
         if self.notes:
-            warnings.warn("; ".join(self._said()), PenstockWarning, stacklevel=4)
+            warnings.warn("; ".join(self.notes), PenstockWarning, stacklevel=4)
         outer = [count(self.levels, "directories")]
         return make_plan(
             self.pruner,
@@ -92,18 +95,20 @@ class Walk:
             time.perf_counter() - start,
             outer=outer,
             list_calls=self.lister.calls,
-            notes=self._said(),
+            notes=self.notes,
         )
 
     def _descend(self, parents: Branch, depth: int) -> Branch:
         column = self.columns[depth]
         found = candidates(parents.paths, self.lister.list_all(parents.paths), column.name, self._look_at(column))
         judgement = self._judge_level(found, parents, depth)
-        files = [i for i in judgement.kept if not found.entry(i).is_directory]
+        files = [
+            i for i in judgement.kept if self._is_empty_file(found.entry(i), parents.paths[found.owners[i]], column)
+        ]
         if files:
-            self._note("file", f"beside the directories of {column.name}", len(files))
             found = found.take(~np.isin(np.arange(found.count), files))
             judgement = self._judge_level(found, parents, depth)
+        self._note_type(found, judgement, column)
         self.levels.append(judgement)
         kept = found.in_order(judgement.kept)
         texts = [*parents.texts_of(found.owners[kept]), found.texts.take(pa.array(kept, pa.int64()))]
@@ -123,33 +128,35 @@ class Walk:
         return lambda entry, where: self._partition_text(entry, where, column)
 
     def _partition_text(self, entry: Entry, where: str, column: pa.Field) -> tuple[str | None] | None:
-        """The text of a partition directory in a tuple, or None for what is no partition."""
-        if is_hidden(entry.name):
-            return None
-        if not entry.is_directory:
-            self._note("file", f"beside the directories of {column.name}")
+        """The text of a partition directory in a tuple, or None for an empty file."""
+        if self._is_empty_file(entry, where, column):
             return None
         found = parse_name(entry.name, self.lister.storage.url_of(where))
+        place = self.lister.storage.url_of(f"{where}/{entry.name}")
         if found is None:
-            self._note("directory", f"that are no partition of {column.name}")
-            return None
+            raise LayoutError(f"{place} is not a partition directory of {column.name!r}", hint=_MOVE)
         if found[0].lower() != column.name.lower():
-            place = self.lister.storage.url_of(f"{where}/{entry.name}")
             hint = "declare the partition columns in the order of the directories, or move the directory away"
             raise LayoutError(f"{place} is a partition of {found[0]!r}, expected {column.name!r}", hint=hint)
         if found[1] is None and not column.nullable:
-            place = self.lister.storage.url_of(f"{where}/{entry.name}")
             raise LayoutError(f"{place} stands for NULL, but {column.name} is declared NOT NULL")
         return (found[1],)
 
-    def _note(self, unit: str, which: str, number: int = 1) -> None:
-        self.notes[unit, which] = self.notes.get((unit, which), 0) + number
+    def _is_empty_file(self, entry: Entry, where: str, column: pa.Field) -> bool:
+        """Whether an entry of a level is a file without rows; a file with rows is an error, for no value is known."""
+        if not entry.is_directory and entry.size and is_data_file(entry.name):
+            place = self.lister.storage.url_of(f"{where}/{entry.name}")
+            raise LayoutError(f"{place} is a file beside the partition directories of {column.name!r}", hint=_MOVE)
+        return not entry.is_directory
 
-    def _said(self) -> list[str]:
-        root, found = self.lister.storage.url, self.notes.items()
-        return [
-            f"not read in {root}: {counted(number, unit)} {_agreed(which, number)}" for (unit, which), number in found
-        ]
+    def _note_type(self, found: Candidates, judgement: Judgement, column: pa.Field) -> None:
+        """Record a declared type that not one directory of a level fits."""
+        fact = next(f for f in judgement.containers.facts if isinstance(f, Exact) and f.name == column.name)
+        if fact.known is None or fact.known.all() or (fact.known & mask_of(found.texts.is_valid())).any():
+            return
+        kind, example = type_name(column.type), found.name(int(np.argmin(fact.known)))
+        effect = f"filters on {column.name} skip none of them, and reading one is an error; declare another type"
+        self.notes.append(f"no directory such as {example!r} in {self.lister.storage.url} fits {kind}: {effect}")
 
     def _facts(self, texts: Sequence[pa.Array]) -> list[Fact]:
         return [self._fact(column, known) for column, known in zip(self.columns, texts, strict=False)]
@@ -176,9 +183,9 @@ class Walk:
                 self.incomplete[branch.paths[owner]] = [name for name in entries.names if is_data_file(name)]
                 continue
             for entry in (entries.entry(i) for i in entries.in_order() if not is_hidden(entries.names[i])):
-                if entry.is_directory or not is_data_file(entry.name):
-                    odd = ("directory", "below the partitions") if entry.is_directory else _NO_PARQUET
-                    self._note(*odd)
+                if entry.is_directory:
+                    raise self._too_deep(entry, branch.paths[owner])
+                if not entry.size or not is_data_file(entry.name) or entry.name == self.marker:
                     continue
                 check_utf8(entry.name, self.lister.storage.url_of(branch.paths[owner]))
                 paths.append(f"{branch.paths[owner]}/{entry.name}")
@@ -192,9 +199,13 @@ class Walk:
         facts = [*self._facts(branch.texts_of(owners)), *known]
         return Containers(len(paths), facts, pa.array(names, pa.string()), None, octets)
 
-
-def _agreed(which: str, number: int) -> str:
-    return f"that is{which.removeprefix('that are')}" if number == 1 and which.startswith("that are") else which
+    def _too_deep(self, entry: Entry, where: str) -> LayoutError:
+        place, last = self.lister.storage.url_of(f"{where}/{entry.name}"), self.columns[-1].name
+        found = parse_name(entry.name, self.lister.storage.url_of(where))
+        if found is None:
+            return LayoutError(f"{place} is a directory inside a partition of {last!r}, expected files", hint=_MOVE)
+        hint = f"add {found[0]} to the declared partition columns, or move the directory away"
+        return LayoutError(f"{place} is a partition of {found[0]!r} below the last column {last!r}", hint=hint)
 
 
 def judge(pruner: Pruner, containers: Containers) -> Judgement:

@@ -36,7 +36,7 @@ def first_file(storage: Storage, columns: Sequence[pa.Field]) -> str:
     if found is None:
         hint = "give the schema, or check the root and the declared partition columns"
         deep = counted(len(columns), "directory")
-        raise LayoutError(f"{storage.url} has no .parquet file {deep} below it", hint=hint)
+        raise LayoutError(f"{storage.url} has no data file {deep} below it", hint=hint)
     return found
 
 
@@ -44,7 +44,8 @@ def _first_below(storage: Storage, path: str, depth: int) -> str | None:
     found = storage.entries(path)
     entries = (found.entry(i) for i in found.in_order() if not is_hidden(found.names[i]))
     if depth == 0:
-        return next((f"{path}/{e.name}" for e in entries if not e.is_directory and is_data_file(e.name)), None)
+        files = (e for e in entries if not e.is_directory and is_data_file(e.name))
+        return next((f"{path}/{e.name}" for e in files if e.size), None)
     branches = (e for e in entries if e.is_directory and "=" in e.name[1:])
     return next((f for e in branches if (f := _first_below(storage, f"{path}/{e.name}", depth - 1))), None)
 

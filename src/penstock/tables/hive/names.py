@@ -10,6 +10,8 @@
 | `=v`, `plain` | no partition |
 | `_tmp`, `.hidden` | hidden |
 
+A file is a data file whatever its name is, unless it is hidden: Hive writes `000000_0`, Impala `1.parq`.
+
 >>> parse_name("region=US%2FCA", "/t")
 ('region', 'US/CA')
 """
@@ -42,8 +44,8 @@ def is_hidden(name: str) -> bool:
 
 
 def is_data_file(name: str) -> bool:
-    """Whether a file is read: `.parquet` in any case."""
-    return name.lower().endswith(".parquet")
+    """Whether a file is read, as in Spark: unless it is hidden, or `hadoop fs -put` is still writing it."""
+    return not is_hidden(name) and not name.endswith("._COPYING_")
 
 
 def parse_name(name: str, where: str) -> tuple[str, str | None] | None:
