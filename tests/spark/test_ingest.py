@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
+HIVE = ("hive", "hive without endings")
 ROWS = [{"id": i, "app": f"app{i % 3}"} for i in range(12)]
 
 
@@ -36,7 +37,7 @@ def write(kind: str, root: Path) -> Path:
         for app in ("app0", "app1", "app2"):
             (root / f"app={app}").mkdir()
             part = pa.Table.from_pylist([row for row in ROWS if row["app"] == app]).select(["id"])
-            pq.write_table(part, root / f"app={app}" / "part-0.parquet")
+            pq.write_table(part, root / f"app={app}" / ("000000_0" if kind == HIVE[1] else "part-0.parquet"))
     return root
 
 
@@ -47,11 +48,11 @@ def ingest(warehouse: Path, source: Path, *more: str) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("kind", ["parquet", "csv", "json", "hive"])
+@pytest.mark.parametrize("kind", ["parquet", "csv", "json", "hive", "hive without endings"])
 def test_every_kind_of_source(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     (tmp_path / "source").mkdir()
     source = write(kind, tmp_path / "source")
-    more = ["--source-partition-by", "app string"] if kind == "hive" else []
+    more = ["--source-partition-by", "app string"] if kind in HIVE else []
     done = ingest(tmp_path / "lake", source, "--partition-by", "app", "--coalesce", "app", *more)
     assert (done["made"], done["rows"], done["files"]) == (True, 12, 1)
     table = penstock.connect(tmp_path / "lake").table("web.t")

@@ -18,6 +18,7 @@ from penstock.cli.main import main
 from penstock.errors import SchemaError, StorageError
 from penstock.tables.managed.compact import Compaction
 from penstock.tables.managed.table import ManagedTable
+from tests.fixtures.hive_writer import write_file
 from tests.fixtures.managed_tables import files_below, local, managed_table, reopened, snapshot_ids
 
 
@@ -239,3 +240,17 @@ def test_the_kind_of_a_source_is_found(tmp_path: Path) -> None:
     make("i/readme.txt")
     with pytest.raises(StorageError, match="no Parquet, CSV or JSON file in"):
         ingesting.kind_of(str(tmp_path / "i"))
+
+
+def test_a_file_without_a_known_ending_is_parquet_by_its_first_bytes(tmp_path: Path) -> None:
+    file = write_file(tmp_path / "t" / "_year=1" / "000000_0")
+    (tmp_path / "t" / "a").mkdir()
+    (tmp_path / "t" / "a" / "notes").write_bytes(b"P")
+    os.mkfifo(tmp_path / "t" / "_pipe")
+    os.mkfifo(tmp_path / "pipe.parquet")
+    assert ingesting.kind_of(str(tmp_path / "t")) == "parquet"
+    assert ingesting.kind_of(str(file)) == "parquet"
+    with pytest.raises(StorageError, match="no Parquet, CSV or JSON file in"):
+        ingesting.kind_of(str(tmp_path / "t" / "a" / "notes"))
+    with pytest.raises(StorageError, match=r"pipe\.parquet is a pipe, socket or device; give a file"):
+        ingesting.kind_of(str(tmp_path / "pipe.parquet"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json as jsonlib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -17,8 +17,10 @@ import click
 from penstock.cli.tables import tell
 from penstock.errors import LakeError, StorageError
 from penstock.progress import counted
+from penstock.tables.hive.names import is_hidden
 
 _KINDS = {"parquet": "parquet", "csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json"}
+_PARQUET = b"PAR1"
 _MOST_FOLDERS = 1_000
 
 
@@ -101,32 +103,41 @@ def _columns(place: Mapping[str, Any]) -> Any:
 
 
 def kind_of(source: str, storage: str | None = None) -> str:
-    """The kind of a file by its name; of a folder, by the first file in it that has a known one."""
+    """The kind of a file by its name, or by its first bytes; of a folder, by the first file in it of a known kind."""
     from penstock.tables.storage import open_storage
 
     place = open_storage(source, storage)
+    is_file = _is_file(place)
     known = _by_name(source)
-    if known is not None:
-        _check_exists(place)
-        return known
+    if known is None and is_file:
+        known = _by_bytes(place, place.path)
+    elif known is None:
+        known = next(_kinds_below(place), None)
+    if known is None:
+        raise StorageError(f"no Parquet, CSV or JSON file in {place.url}", hint="give a file, or a folder with files")
+    return known
+
+
+def _kinds_below(place: Any) -> Iterator[str]:
+    """The kinds of the data files in a folder and below it."""
     waiting = [place.path]
     for _ in range(_MOST_FOLDERS):
         if not waiting:
-            break
+            return
         folder = waiting.pop()
         entries = place.entries(folder)
         for i in entries.in_order():
-            entry = entries.entry(i)
-            if entry.name.startswith(("_", ".")):
+            if is_hidden(entries.names[i]):
                 continue
+            entry = entries.entry(i)
+            path = f"{folder}/{entry.name}"
             if entry.is_directory:
-                waiting.append(f"{folder}/{entry.name}")
-            elif (found := _by_name(entry.name)) is not None:
-                return found
-    raise StorageError(f"no Parquet, CSV or JSON file in {place.url}", hint="give a file, or a folder with files")
+                waiting.append(path)
+            elif (kind := _by_name(entry.name) or _by_bytes(place, path)) is not None:
+                yield kind
 
 
-def _check_exists(place: Any) -> None:
+def _is_file(place: Any) -> bool:
     from pyarrow.fs import FileType
 
     try:
@@ -135,6 +146,15 @@ def _check_exists(place: Any) -> None:
         raise place.trouble(place.path, error) from None
     if kind == FileType.NotFound:
         raise StorageError(f"{place.url} does not exist", hint="check the path")
+    if kind == FileType.Unknown:
+        raise StorageError(f"{place.url} is a pipe, socket or device", hint="give a file, or a folder with files")
+    return bool(kind == FileType.File)
+
+
+def _by_bytes(place: Any, path: str) -> str | None:
+    """Whether a file whose name does not tell its kind, as Hive's `000000_0`, is Parquet."""
+    with place.open(path) as file:
+        return "parquet" if file.read(len(_PARQUET)) == _PARQUET else None
 
 
 def _by_name(name: str) -> str | None:
@@ -157,7 +177,12 @@ def _read(spark: Any, kind: str, place: Mapping[str, Any]) -> Any:
 
 
 def _is_one_file(place: Mapping[str, Any]) -> bool:
-    return _by_name(place["source"]) is not None and place["source_partition_by"] == "auto"
+    """Whether the source has no levels to look for: a file, or a folder that is named like one."""
+    from penstock.tables.storage import open_storage
+
+    if place["source_partition_by"] != "auto":
+        return False
+    return _by_name(place["source"]) is not None or _is_file(open_storage(place["source"], place["storage"]))
 
 
 def _rule(columns: str | None, below: str | None) -> Any:
