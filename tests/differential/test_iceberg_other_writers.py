@@ -35,6 +35,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
+from penstock.errors import LakeError
 from tests.differential.iceberg_checks import check, ids, opened
 from tests.fixtures.iceberg_deletes import delete_equal
 from tests.fixtures.iceberg_tables import append_by_hand, create, repartition, write_iceberg
@@ -127,7 +128,7 @@ MIGRATED: Mapping[str, tuple[Any, Any, Any, str]] = {
     "date": (DateType(), -1, dt.date(1969, 12, 31), "DATE'1969-12-31'"),
     "timestamp": (TimestampType(), -1, dt.datetime(1969, 12, 31, 23, 59, 59, 999999), "'1969-12-31 23:59:59.999999'"),
     "timestamptz": (TimestamptzType(), 0, dt.datetime(1970, 1, 1, tzinfo=dt.UTC), "'1970-01-01 00:00:00Z'"),
-    "decimal": (DecimalType(38, 2), Decimal("9" * 20 + ".99"), Decimal("9" * 20 + ".99"), "9" * 20 + ".99"),
+    "decimal": (DecimalType(38, 2), Decimal("9" * 36 + ".99"), Decimal("9" * 36 + ".99"), "9" * 36 + ".99"),
     "binary": (BinaryType(), b"\xff\x00", b"\xff\x00", "X'FF00'"),
     "fixed": (FixedType(2), b"\xff\x00", b"\xff\x00", "X'FF00'"),
     "uuid": (
@@ -153,3 +154,19 @@ class TestMigratedTables:
         assert found.arrow("id = 2").to_pylist() == [{"id": 2, "p": shown}]
         check(found, f"p = {literal}", [1, 2], 1)
         check(found, f"p <> {literal}", [], 0)
+
+
+class TestNameMappings:
+    @pytest.mark.parametrize("mapping", [None, '[{"field-id": 1, "names": ["id"]}]', '[{"names": ["id"]}]', "{"])
+    def test_a_mapping_that_does_not_name_all_columns_is_to_be_completed(
+        self, tmp_path: Path, mapping: str | None
+    ) -> None:
+        table = create(tmp_path, Schema(NestedField(1, "id", LongType()), NestedField(2, "n", LongType())))
+        if mapping is not None:
+            with table.transaction() as transaction:
+                transaction.set_properties({"schema.name-mapping.default": mapping})
+        path = add_file(table, pa.table({"id": [1], "n": [2]}), Record())
+        with pytest.raises(LakeError, match=r"no field ids: name all its columns in .*schema\.name-mapping") as caught:
+            opened(tmp_path).arrow()
+        assert path.name in str(caught.value)
+        assert "damaged" not in str(caught.value)

@@ -195,10 +195,11 @@ def test_fields_of_version_3_and_of_penstock_are_read(tmp_path: Path, reader: st
     vector = {"referenced_data_file": "s3://b/f", "content_offset": 4, "content_size_in_bytes": 40}
     rows: list[dict[str, Any]] = [
         {"content": 1, "file_format": "PUFFIN", **vector, "logical_partition_values": '{"é": 1}', "map_shredding": ""},
-        {"first_row_id": 1000, "record_count": 7},
+        {"content": 1, "first_row_id": 1000, "record_count": 7},
     ]
     extra = ("logical_partition_values", "map_shredding", "of_somebody_else")
-    table = decode_manifest(write_manifest(tmp_path / "m.avro", rows, version=3, extra=extra), IO)
+    manifest = write_manifest(tmp_path / "m.avro", rows, version=3, extra=extra, content=ManifestContent.DELETES)
+    table = decode_manifest(manifest, IO)
     for name in (*vector, "first_row_id", "logical_partition_values", "map_shredding"):
         assert table[name].to_pylist() == [row.get(name) for row in rows], name
 
@@ -469,6 +470,20 @@ def test_a_flipped_bit_never_loses_an_entry(tmp_path: Path) -> None:
         except StorageError:
             continue
         assert found == 9
+
+
+@pytest.mark.parametrize("name", ["snapshot_id", "sequence_number", "record_count"])
+def test_a_number_of_more_than_64_bits_is_one_clear_error(tmp_path: Path, name: str) -> None:
+    manifest = write_manifest(tmp_path / "m.avro", [{name: 2**63}])
+    with pytest.raises(StorageError, match=r"the manifest .*m\.avro is damaged"):
+        decode_manifest(manifest, IO)
+
+
+def test_entries_of_a_kind_that_the_manifest_cannot_have_are_an_error(tmp_path: Path) -> None:
+    for content, kind in ((ManifestContent.DATA, 2), (ManifestContent.DELETES, 0), (ManifestContent.DELETES, 7)):
+        manifest = write_manifest(tmp_path / f"{kind}.avro", [{"content": kind}], content=content)
+        with pytest.raises(StorageError, match="is damaged"):
+            decode_manifest(manifest, IO)
 
 
 def test_a_storage_that_is_not_known_is_one_clear_error() -> None:

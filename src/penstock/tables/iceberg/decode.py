@@ -43,6 +43,7 @@ _BATCH = 1 << 16  # entries
 _TURN = 64  # manifests
 _decoded = itertools.count()
 _EXISTING, _ADDED, _DELETED = 0, 1, 2
+_CONTENTS = {0: {0}, 1: {1, 2}}  # data files; position and equality deletes
 _STORED = {
     "date": pa.date32(),
     "time-micros": pa.time64("us"),
@@ -71,7 +72,7 @@ def decode_manifest(manifest: ManifestFile, io: FileIO) -> pa.Table:
     reason = "its entries cannot be decoded"
     for read in (_read_fast, read_entrywise):
         columns = read(header, data)
-        found = None if columns is None else _live(_normal(columns, manifest, version, header))
+        found = None if columns is None else _live(_normal(columns, manifest, version, header), manifest)
         if found is not None and (wrong := _wrong_size(found, manifest, data)) is None:
             return found
         reason = reason if found is None else str(wrong)
@@ -237,12 +238,13 @@ def _spec_ids(header: Header) -> list[int] | None:
         return None
 
 
-def _live(table: pa.Table | None) -> pa.Table | None:
-    """The entries that are not deleted; None where a status is none of the three."""
+def _live(table: pa.Table | None, manifest: ManifestFile) -> pa.Table | None:
+    """The entries that are not deleted; None where a status or a kind of content is none of those that may be there."""
     if table is None:
         return None
     status = table.column("status")
     seen = set(pc.unique(status).to_pylist())
-    if not seen <= {_EXISTING, _ADDED, _DELETED}:
+    kinds = set(pc.unique(table.column("content")).to_pylist())
+    if not seen <= {_EXISTING, _ADDED, _DELETED} or not kinds <= _CONTENTS[int(manifest.content)]:
         return None
     return table.filter(pc.not_equal(status, _DELETED)).combine_chunks() if _DELETED in seen else table

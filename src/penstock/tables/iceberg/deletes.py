@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.errors import LakeError
 from penstock.prune.plan import DeleteFile
@@ -47,7 +48,7 @@ class Deletes:
             return {}
         rows = pa.array(wanted, pa.int64())
         paths = batch.column("file_path").take(rows).to_pylist()
-        ages = batch.column("sequence_number").take(rows).to_pylist()
+        ages = _ages(batch, rows)
         places = partitions_of(batch, rows)
         found = {i: self._apply(*file) for i, *file in zip(wanted, paths, ages, places, strict=True)}
         return {i: deletes for i, deletes in found.items() if deletes}
@@ -63,6 +64,7 @@ class Deletes:
         return (*position, *equality)
 
     def _add(self, batch: FileBatch) -> None:
+        _ages(batch, None)
         files = _delete_files(batch)
         lower, upper = batch.text_bounds(_PATH_ID)
         self.count += len(files)
@@ -80,6 +82,17 @@ class Deletes:
 
 def _may_name(path: str, low: str | None, high: str | None) -> bool:
     return (low is None or low <= path) and (high is None or path <= high)
+
+
+def _ages(batch: FileBatch, rows: pa.Array | None) -> list[int]:
+    """The sequence numbers of files; an entry that was not added by the snapshot of its manifest must say its own."""
+    numbers = batch.column("sequence_number")
+    numbers = numbers if rows is None else numbers.take(rows)
+    if numbers.null_count:
+        first = batch.column("file_path").take(pc.indices_nonzero(batch.column("sequence_number").is_null()))[0]
+        said = f"the manifest entry of {first} has no sequence number, so it cannot be told which deletes apply"
+        raise LakeError(said, hint="rewrite the table's manifests")
+    return list(numbers.to_pylist())
 
 
 def partitions_of(batch: FileBatch, rows: pa.Array | None) -> list[Partition]:

@@ -40,7 +40,7 @@ def read_entrywise(header: Header, data: bytes) -> Read | None:
                 name = NAMES.get(field.field_id) or (field.name if field.name in OWN_NAMES else None)
                 if name is not None:
                     columns[name] = _slow_column(name, values)
-    except (pa.ArrowException, TypeError, AttributeError, KeyError):
+    except (pa.ArrowException, TypeError, AttributeError, KeyError, ValueError, OverflowError):
         return None
     return columns, partition
 

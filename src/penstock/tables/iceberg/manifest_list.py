@@ -21,6 +21,10 @@ from penstock.tables.iceberg.bounds import decode_bounds
 from penstock.tables.iceberg.specs import Spec, SpecField
 
 _MOST = 64
+_NUMBERS = (
+    *("manifest_length", "partition_spec_id", "sequence_number", "min_sequence_number", "added_snapshot_id"),
+    *(f"{what}_{of}_count" for what in ("added", "existing", "deleted") for of in ("files", "rows")),
+)
 
 
 class ManifestLists:
@@ -81,11 +85,21 @@ def read_manifest_list(place: str, io: Any) -> tuple[Any, ...]:
 
     hint = "the table's metadata is damaged or was cleaned up; open an older snapshot, or restore the file"
     try:
-        return tuple(read(io.new_input(place)))
+        found = tuple(read(io.new_input(place)))
     except FileNotFoundError:
         raise StorageError(f"the manifest list {place} does not exist", hint=hint) from None
     except Exception as error:
         raise LakeError(f"the manifest list {place} cannot be read: {error}", hint=hint) from error
+    for manifest in found:
+        wrong = next((name for name in _NUMBERS if not _is_long(getattr(manifest, name))), None)
+        if wrong is not None:
+            said = f"the manifest list {place} says of {manifest.manifest_path} a {wrong} of more than 64 bits"
+            raise LakeError(said, hint=hint)
+    return found
+
+
+def _is_long(number: int | None) -> bool:
+    return number is None or -(2**63) <= number < 2**63
 
 
 def summary_facts(manifests: Sequence[Any], spec: Spec) -> list[Fact]:

@@ -29,6 +29,9 @@ Keys = Mapping[str, Lookup]  # names that stand for keys of maps
 
 _AT_ONCE = 4
 _HINT = "the table's files are damaged or were cleaned up; open another snapshot, or restore the file"
+# What PyIceberg says of a file without field ids, and how it is mended.
+_UNMAPPED = ("name-mapping", "NameMapping", "Could not find field with name")
+_MAPPING_HINT = "the file has no field ids: name all its columns in the table property schema.name-mapping.default"
 
 
 class Reader:
@@ -136,7 +139,9 @@ class Reader:
         except FileNotFoundError:
             raise MissingError(f"{path} does not exist", hint=_HINT) from None
         except Exception as error:
-            raise LakeError(f"{path} cannot be read: {' '.join(str(error).split())[:300]}", hint=_HINT) from error
+            said = " ".join(str(error).split())[:300]
+            unmapped = any(words in said for words in _UNMAPPED)
+            raise LakeError(f"{path} cannot be read: {said}", hint=_MAPPING_HINT if unmapped else _HINT) from error
         return found
 
     def _data_file(self, path: str, task: FileTask | None) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.errors import LakeError
 from penstock.predicate.tree import Column
 from penstock.prune.facts import Term
 from penstock.prune.transforms import result_type, transform_function
@@ -59,9 +60,17 @@ class Spec:
         return {f.source_id: f for f in self.fields if f.transform == "identity" and f.field is not None}
 
 
-def read_specs(metadata: Any, columns: Columns) -> dict[int, Spec]:
+class Specs(dict[int, Spec]):
+    """Specs by id."""
+
+    def __missing__(self, spec_id: int) -> Spec:
+        said = f"the table's metadata has no partition spec {spec_id}, which its files refer to"
+        raise LakeError(said, hint=f"it has {', '.join(map(str, sorted(self)))}; restore the metadata file")
+
+
+def read_specs(metadata: Any, columns: Columns) -> Specs:
     """All specs that files of the table may have, by id, as seen from one schema."""
-    return {spec.spec_id: _spec(spec, metadata, columns) for spec in metadata.partition_specs}
+    return Specs({spec.spec_id: _spec(spec, metadata, columns) for spec in metadata.partition_specs})
 
 
 def _spec(spec: Any, metadata: Any, columns: Columns) -> Spec:

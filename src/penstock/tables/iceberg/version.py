@@ -25,7 +25,7 @@ from penstock.shred.record import State, read_record, states_of
 from penstock.shred.rule import MIRROR
 from penstock.shred.sidecars import Sidecar, check_complete, path_of, read_sidecars, visible
 from penstock.tables.iceberg.columns import Columns
-from penstock.tables.iceberg.specs import Spec, read_specs
+from penstock.tables.iceberg.specs import Specs, read_specs
 
 Asked = int | str | datetime | None
 
@@ -70,7 +70,7 @@ class Version:
         return Columns(visible(self.stored, self.sidecars))
 
     @cached_property
-    def specs(self) -> dict[int, Spec]:
+    def specs(self) -> Specs:
         """The specs of the files, by id."""
         return read_specs(self.metadata, self.columns)
 
