@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table.statistics import PartitionStatisticsFile, StatisticsFile
@@ -210,6 +211,67 @@ def test_a_tag_made_in_between_holds_its_snapshot(
     monkeypatch.setattr(expiring, "update", overtaken)
     assert table.expire(NOW).snapshots == 1
     assert table.at("held").count() == 2
+
+
+@pytest.mark.parametrize("kind", ["tag", "branch"])
+def test_a_ref_made_between_the_choice_and_the_commit_holds_its_snapshot(
+    table: ManagedTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    committed, first, calls = expiring.update, snapshot_ids(table)[0], []
+
+    def meanwhile(*given: Any) -> Any:
+        if not calls:
+            calls.append(1)
+            refs = reopened(tmp_path).table.manage_snapshots()
+            getattr(refs, f"create_{kind}")(first, "held").commit()
+        return committed(*given)
+
+    monkeypatch.setattr(expiring, "update", meanwhile)
+    assert table.expire(NOW).snapshots == 1
+    assert "held" in table.table.metadata.refs
+    assert table.at("held").count() == 2
+    assert reachable(table) <= files_below(tmp_path)
+
+
+def test_a_ref_that_a_catalog_removed_all_the_same_is_said_and_no_file_goes(
+    table: ManagedTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A REST catalog does not check a requirement that there are no other refs."""
+    committed, first = expiring.update, snapshot_ids(table)[0]
+
+    def meanwhile(given: Any, requirements: Any, updates: Any) -> Any:
+        reopened(tmp_path).table.manage_snapshots().create_tag(first, "held").commit()
+        return committed(given, requirements[1:], updates)
+
+    monkeypatch.setattr(expiring, "update", meanwhile)
+    before = files_below(tmp_path)
+    with pytest.raises(LakeError, match="held was created while its snapshot was removed; no file was removed"):
+        table.expire(NOW)
+    assert before <= files_below(tmp_path)
+
+
+def test_files_outside_of_the_tables_folders_and_those_that_others_need_stay(tmp_path: Path) -> None:
+    lake = penstock.connect(tmp_path)
+    table = lake.create_table("web.t", "n bigint")
+    outside, shared = tmp_path / "outside.parquet", tmp_path / "web" / "t" / "data" / "shared.parquet"
+    exports = tmp_path / "web" / "t" / "exports"
+    exported = exports / "app=a" / "x.parquet"
+    for path in (outside, shared, exported):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"n": pa.array([1], pa.int64())}), path)
+    table.table.add_files([str(outside), str(shared), str(exported)])
+    other = lake.catalog.create_table("web.other", pa.schema({"n": pa.int64()}))
+    other.add_files([str(shared)])
+    lake.register("web.exports", penstock.hive(exports, "app string", "n bigint"))
+    table.overwrite(pa.table({"n": [2]}))
+    table.overwrite(pa.table({"n": [3]}))
+    done = lake.table("web.t").expire(NOW)  # type: ignore[union-attr]
+    assert done.snapshots > 1
+    assert outside.exists()
+    assert shared.exists()
+    assert exported.exists()
+    assert [path.name for path in (tmp_path / "web" / "t" / "data").glob("*.parquet")].count("shared.parquet") == 1
+    assert len(list((tmp_path / "web" / "t" / "data").glob("*.parquet"))) == 2, "what is its own goes"
 
 
 def test_a_commit_that_fails_deletes_nothing(

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyarrow.fs import LocalFileSystem
 
 import penstock
 from penstock.errors import LakeError, StorageError
+from penstock.tables.iceberg.open import _lists
 from penstock.tables.managed import listing
 from penstock.tables.managed import sweep as sweeping
 from penstock.tables.managed.paths import Names, is_below
@@ -268,16 +270,138 @@ def test_a_folder_that_two_tables_share_is_not_swept(tmp_path: Path) -> None:
     assert files_below(tmp_path) == before
 
 
-def test_a_table_inside_another_is_not_swept(table: ManagedTable, tmp_path: Path) -> None:
-    inside = penstock.connect(tmp_path).catalog.create_table(
+def test_a_table_that_only_another_catalog_knows_is_not_swept(table: ManagedTable, tmp_path: Path) -> None:
+    lake = penstock.connect(tmp_path)
+    inside = lake.catalog.create_table(
         "web.inner", pa.schema({"n": pa.int64()}), location=f"{table.table.metadata.location}/data/inner"
     )
     inside.append(pa.table({"n": [1]}))
+    lake.catalog.drop_table("web.inner")
     age_all(tmp_path, 30)
     before = files_below(tmp_path)
     with pytest.raises(LakeError, match=r"\.metadata\.json belongs to another table"):
         table.sweep()
     assert files_below(tmp_path) == before
+
+
+class TestOthers:
+    """Files below a table's location that others of the lake need are never removed."""
+
+    def swept(self, table: ManagedTable, tmp_path: Path) -> None:
+        """Sweep after a month: one leftover goes, everything else stays."""
+        gone = left(table, "data/app=a/left.parquet", 30)
+        age_all(tmp_path, 30)
+        for folder in tmp_path.rglob("*"):
+            if folder.is_dir():
+                age(folder, 30)
+        before = set(map(str, tmp_path.rglob("*")))
+        assert [local(path) for path in table.sweep(dry_run=True).paths] == [gone]
+        assert [local(path) for path in table.sweep().paths] == [gone]
+        assert before - set(map(str, tmp_path.rglob("*"))) <= {gone, str(Path(gone).parent)}
+
+    @pytest.mark.parametrize("namespace", ["web", "deep.down.below"])
+    def test_a_table_below_another(self, table: ManagedTable, tmp_path: Path, namespace: str) -> None:
+        catalog = penstock.connect(tmp_path).catalog
+        for depth in range(1, namespace.count(".") + 2):
+            catalog.create_namespace_if_not_exists(".".join(namespace.split(".")[:depth]))
+        place = f"{table.table.metadata.location}/data/inner"
+        inside = catalog.create_table(f"{namespace}.inner", pa.schema({"n": pa.int64()}), location=place)
+        inside.append(pa.table({"n": [1]}))
+        Path(local(place), "data", "half-written.parquet").write_text("half")
+        self.swept(table, tmp_path)
+        assert inside.refresh().scan().to_arrow().num_rows == 1
+
+    @pytest.mark.parametrize("form", ["{}", "file://{}", "file:{}"])
+    def test_the_data_path_of_another_table(self, table: ManagedTable, tmp_path: Path, form: str) -> None:
+        below = {"write.data.path": form.format(home(table) / "archive")}
+        other = penstock.connect(tmp_path).create_table("web.other", "n bigint", properties=below)
+        other.append(pa.table({"n": [1, 2]}))
+        other.overwrite(pa.table({"n": [3]}))
+        self.swept(table, tmp_path)
+        assert other.arrow()["n"].to_pylist() == [3]
+        assert other.at(other.table.metadata.snapshots[0].snapshot_id).count() == 2
+
+    def test_a_declared_layout(self, table: ManagedTable, tmp_path: Path) -> None:
+        root = home(table) / "exports"
+        for app in "ab":
+            (root / f"app={app}").mkdir(parents=True)
+        pq.write_table(pa.table({"n": [1]}), root / "app=a" / "x.parquet")
+        lake = penstock.connect(tmp_path)
+        layout = lake.register("web.exports", penstock.hive(root, "app string"))
+        self.swept(lake.table("web.t"), tmp_path)  # type: ignore[arg-type]
+        assert layout.arrow().num_rows == 1
+        assert (root / "app=b").is_dir()
+
+    def test_files_that_another_table_adopted(self, table: ManagedTable, tmp_path: Path) -> None:
+        kept = home(table) / "data" / "kept.parquet"
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"n": pa.array([7], pa.int64())}), kept)
+        other = penstock.connect(tmp_path).catalog.create_table("web.other", pa.schema({"n": pa.int64()}))
+        other.add_files([str(kept)])
+        other.delete("n = 7")  # only an older snapshot has it now
+        self.swept(table, tmp_path)
+        assert other.scan(snapshot_id=other.metadata.snapshots[0].snapshot_id).to_arrow()["n"].to_pylist() == [7]
+
+    def test_a_table_that_lies_in_the_location_of_another_is_swept(self, table: ManagedTable, tmp_path: Path) -> None:
+        penstock.connect(tmp_path).catalog.create_table(
+            "web.outer", pa.schema({"n": pa.int64()}), location=str(tmp_path)
+        )
+        self.swept(table, tmp_path)
+
+    @pytest.mark.parametrize("where", ["", "/data"])
+    def test_a_layout_over_the_table_itself_is_refused(self, table: ManagedTable, tmp_path: Path, where: str) -> None:
+        lake = penstock.connect(tmp_path)
+        lake.register("web.raw", penstock.hive(f"{home(table)}{where}", "app string", "n bigint"))
+        left(table, "data/app=a/left.parquet", 30)
+        before = files_below(tmp_path)
+        with pytest.raises(LakeError, match=r"belongs to web\.raw, whose files cannot be told"):
+            lake.table("web.t").sweep()  # type: ignore[union-attr]
+        assert files_below(tmp_path) == before
+
+    def test_a_table_that_cannot_be_loaded_is_refused(self, table: ManagedTable, tmp_path: Path) -> None:
+        other = penstock.connect(tmp_path).create_table("web.other", "n bigint")
+        Path(local(other.table.metadata_location)).unlink()
+        left(table, "data/app=a/left.parquet", 30)
+        before = files_below(tmp_path)
+        for do in (table.sweep, lambda: table.expire(NOW)):
+            with pytest.raises(LakeError, match=r"web\.other cannot be loaded, and may need files") as raised:
+                do()
+            assert "\n" not in str(raised.value)
+        assert files_below(tmp_path) == before
+        assert len(table.refresh().table.metadata.snapshots) == 3
+
+    def test_a_table_whose_manifests_cannot_be_read_is_refused(self, table: ManagedTable, tmp_path: Path) -> None:
+        other = penstock.connect(tmp_path).create_table("web.other", "n bigint")
+        other.append(pa.table({"n": [1]}))
+        Path(local(other.table.metadata.current_snapshot().manifest_list)).unlink()
+        _lists.cache_clear()
+        left(table, "data/app=a/left.parquet", 30)
+        before = files_below(tmp_path)
+        with pytest.raises(LakeError, match=r"web\.other cannot be loaded, and may need files"):
+            table.sweep()
+        assert files_below(tmp_path) == before
+
+    def test_a_catalog_that_does_not_list_is_refused(
+        self, table: ManagedTable, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        def forbidden(*_: Any) -> Any:
+            raise RuntimeError("403\nForbidden")
+
+        left(table, "data/app=a/left.parquet", 30)
+        before = files_below(tmp_path)
+        monkeypatch.setattr(type(table.table.catalog), "list_namespaces", forbidden)
+        for do in (table.sweep, lambda: table.expire(NOW)):
+            with pytest.raises(LakeError, match=r"the catalog does not list its tables.* 403 Forbidden"):
+                do()
+        assert files_below(tmp_path) == before
+
+    def test_a_declaration_that_cannot_be_read_is_refused(self, table: ManagedTable, tmp_path: Path) -> None:
+        declared = tmp_path / "penstock" / "tables" / "web" / "odd.json"
+        declared.parent.mkdir(parents=True)
+        declared.write_text("{")
+        left(table, "data/app=a/left.parquet", 30)
+        with pytest.raises(LakeError, match=r"the declaration of web\.odd cannot be read"):
+            table.sweep()
 
 
 def test_a_file_that_cannot_be_removed_is_said(

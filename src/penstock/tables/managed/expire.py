@@ -3,12 +3,15 @@
 A snapshot stays when it is young enough, when a tag or a branch points to it, or when a branch needs it: the newest
 `keep_last` of each branch, and those that the branch's own settings ask for. The metadata is committed first. From then
 on nobody finds the files any more; what a crash leaves of them is found by `sweep`.
+
+A file outside of the table's own folders was adopted and is not its own: it stays, and so does one that another table
+or a declared layout of the lake needs.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
@@ -19,7 +22,8 @@ from penstock.progress import Count, counted, progress
 from penstock.tables.iceberg.plan import Sources
 from penstock.tables.managed.age import Age, moment
 from penstock.tables.managed.commit import UnknownOutcomeError, fresh, update, waits
-from penstock.tables.managed.paths import Names
+from penstock.tables.managed.others import Others, others_of
+from penstock.tables.managed.paths import Names, is_below
 from penstock.tables.managed.reach import (
     File,
     check_collectable,
@@ -28,6 +32,7 @@ from penstock.tables.managed.reach import (
     manifests_of,
     statistics_of,
 )
+from penstock.tables.managed.snapshot import own_folders
 
 _AT_ONCE = 8
 
@@ -49,17 +54,28 @@ class Expired:
         return f"removed {gone}, {counted(self.bytes, 'byte')}"
 
 
-def expire(table: Any, sources: Sources, older_than: Age, keep_last: int) -> tuple[Any, Expired]:
-    """Remove old snapshots and their files; PyIceberg's table afterwards, and what was removed."""
+def expire(
+    table: Any, sources: Sources, layouts: Mapping[str, str], older_than: Age, keep_last: int
+) -> tuple[Any, Expired]:
+    """Remove old snapshots and their files; PyIceberg's table afterwards, and what was removed.
+
+    `layouts` are the roots of the lake's declared layouts, by name.
+    """
     if isinstance(keep_last, bool) or not isinstance(keep_last, int) or keep_last < 1:
         raise LakeError(f"keep_last is {keep_last!r}", hint="give 1 or more: the current snapshot always stays")
     now = datetime.now(UTC)
     before = moment(older_than, now)
+    names = Names()
+    check_collectable(table.metadata, ".".join(table.name()))
+    if not removable(table.metadata, now, before, keep_last):
+        return table, Expired(0, 0, 0)
+    others = others_of(table, layouts, names)  # one that cannot be known is an error before anything is removed
     base, published, gone = _commit(table, now, before, keep_last)
-    if not gone:
-        return published, Expired(0, 0, 0)
     try:
-        doomed = _unneeded(gone, base.metadata, published.metadata, sources)
+        unneeded = _unneeded(gone, base.metadata, published.metadata, sources, names)
+        own = _own(unneeded, published, others)
+        needed = others.need(own)
+        doomed = [unneeded[name] for name in own if name not in needed]
     except PenstockError as error:
         said = f"{len(gone):,} snapshots were removed, but no file was: {error.message}"
         raise LakeError(said, hint="`sweep` removes the files that no snapshot has") from error
@@ -73,12 +89,9 @@ def expire(table: Any, sources: Sources, older_than: Age, keep_last: int) -> tup
 def _commit(table: Any, now: datetime, before: datetime, keep_last: int) -> tuple[Any, Any, list[Any]]:
     """The table before and after, and the snapshots that went; no ref may have moved since they were chosen."""
     from pyiceberg.exceptions import CommitFailedException
-    from pyiceberg.table.update import (
-        AssertRefSnapshotId,
-        AssertTableUUID,
-        RemovePartitionStatisticsUpdate,
-        RemoveSnapshotsUpdate,
-    )
+    from pyiceberg.table.update import AssertRefSnapshotId, RemovePartitionStatisticsUpdate, RemoveSnapshotsUpdate
+
+    from penstock.tables.managed.refs import AssertNoOtherRefs, check_refs
 
     name = ".".join(table.name())
     for wait in waits():
@@ -90,15 +103,19 @@ def _commit(table: Any, now: datetime, before: datetime, keep_last: int) -> tupl
             return table, table, []
         ids = [snapshot.snapshot_id for snapshot in gone]
         refs = {**{ref: r.snapshot_id for ref, r in metadata.refs.items()}, "main": metadata.current_snapshot_id}
-        requirements = [AssertTableUUID(uuid=metadata.table_uuid)]
+        requirements = [AssertNoOtherRefs(uuid=metadata.table_uuid, refs=frozenset(refs))]
         requirements += [AssertRefSnapshotId(ref=ref, snapshot_id=i) for ref, i in refs.items()]  # type: ignore[call-arg,misc]
         updates: list[Any] = [RemovePartitionStatisticsUpdate(**{"snapshot-id": s.snapshot_id})
                               for s in metadata.partition_statistics if s.snapshot_id in ids]  # fmt: skip
         updates.append(RemoveSnapshotsUpdate(snapshot_ids=ids))  # type: ignore[call-arg]
         try:
-            return table, update(table, requirements, updates), gone
+            published = update(table, requirements, updates)
+            check_refs(table, published, ids)
+            return table, published, gone
         except (CommitFailedException, ValueError):  # somebody else was faster, or removed one of them
             time.sleep(wait)
+        except PenstockError:
+            raise
         except Exception as error:
             said = f"the catalog did not take the commit: {' '.join(str(error).split())[:300]}"
             hint = "no file was deleted; try again, and `sweep` removes what no snapshot has"
@@ -131,15 +148,24 @@ def _ancestors(known: dict[int, Any], head: int | None) -> Iterator[Any]:
         head = known[head].parent_snapshot_id
 
 
-def _unneeded(gone: Sequence[Any], before: Any, after: Any, sources: Sources) -> list[File]:
+def _own(files: Iterable[str], table: Any, others: Others) -> list[str]:
+    """The files in the table's folders, without those in folders of others inside them."""
+    folders = [others.names.folder(folder) for folder in own_folders(table)]
+    claimed = [claim.folder for claim in others.inside(folders)]
+    return [
+        name for name in files
+        if any(is_below(name, own) for own in folders) and not any(is_below(name, other) for other in claimed)
+    ]  # fmt: skip
+
+
+def _unneeded(gone: Sequence[Any], before: Any, after: Any, sources: Sources, names: Names) -> dict[str, File]:
     """Files of removed snapshots that no other needs; manifests that stay are not looked into for them."""
-    names = Names()
     staying = manifests_of(list(after.snapshots), sources)
     leaving = {path: m for path, m in manifests_of(gone, sources).items() if path not in staying}
     found = {**files_of(leaving.values(), sources, names), **lists_of(gone, names), **statistics_of(before, names)}
     needed = {**files_of(staying.values(), sources, names), **lists_of(after.snapshots, names)}
     needed |= statistics_of(after, names)
-    return [file for key, file in found.items() if key not in needed]
+    return {key: file for key, file in found.items() if key not in needed}
 
 
 def _delete(io: Any, file: File) -> int | None:

@@ -7,7 +7,7 @@ partition's (`_region=eu`): other programs keep things of their own under such n
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from penstock.errors import StorageError
@@ -43,6 +43,17 @@ class Listing(NamedTuple):
 
     files: list[Listed]
     folders: list[Folder]
+
+    def without(self, claimed: Sequence[str], names: Names) -> Listing:
+        """The same without some folders, by their normal names, and all that lies in them."""
+        if not claimed:
+            return self
+
+        def is_free(name: str) -> bool:
+            return not any(name == folder or is_below(name, folder) for folder in claimed)
+
+        files = [file for file in self.files if is_free(file.name)]
+        return Listing(files, [folder for folder in self.folders if is_free(names.folder(folder.path))])
 
 
 def list_folders(places: Iterable[str], properties: Mapping[str, str], names: Names) -> Listing:

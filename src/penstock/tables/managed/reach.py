@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from penstock.errors import LakeError
 from penstock.tables.iceberg.plan import Sources
 from penstock.tables.managed.paths import Names
+from penstock.tables.managed.snapshot import metadata_folder
 
 _AT_ONCE = 8
 
@@ -57,6 +58,12 @@ def reachable(metadata: Any, sources: Sources, names: Names) -> dict[str, File]:
     manifests = manifests_of(snapshots, sources)
     found = files_of(manifests.values(), sources, names)
     return {**found, **lists_of(snapshots, names), **statistics_of(metadata, names)}
+
+
+def metadata_files(table: Any) -> list[str]:
+    """The metadata files of a table: the current one, those in its log, and the hint that old readers look for."""
+    log = [entry.metadata_file for entry in table.metadata.metadata_log]
+    return [table.metadata_location, *log, f"{metadata_folder(table)}/version-hint.text"]
 
 
 def check_collectable(metadata: Any, name: str) -> None:

@@ -23,6 +23,7 @@ _MERGE_ENABLED, _MERGE_COUNT = "commit.manifest-merge.enabled", "commit.manifest
 _MANIFEST_SIZE = "commit.manifest.target-size-bytes"
 _STREAM = "penstock.stream."
 _QUERY, _BATCH = f"{_STREAM}query-id", f"{_STREAM}batch-id"
+_OLD_PATHS = ("write.object-storage.path", "write.folder-storage.path")
 _DATA, _DELETES = 0, 1
 
 
@@ -223,6 +224,13 @@ def metadata_folder(table: Any) -> str:
 def data_folder(table: Any) -> str:
     """Where data files lie."""
     return _folder(table, "data")
+
+
+def own_folders(table: Any) -> list[str]:
+    """All folders that a table writes to: its location, and those that its properties name."""
+    properties = table.metadata.properties
+    named = [properties[name] for name in _OLD_PATHS if name in properties]
+    return [table.metadata.location, data_folder(table), metadata_folder(table), *named]
 
 
 def _folder(table: Any, kind: str) -> str:

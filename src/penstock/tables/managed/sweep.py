@@ -6,14 +6,17 @@ is still running has young files that no snapshot has yet.
 
 Before anything is deleted, the two sides are held against each other: each file that was live before the listing and
 still is, and lies in the folders that were listed, must be in the listing. If one is not, paths are written in a way
-that cannot be compared, and nothing is deleted. Nor is anything where another table lies in the same folders.
+that cannot be compared, and nothing is deleted.
+
+Other tables and declared layouts of the lake may lie below this table's location, or need files there: nothing of
+theirs is touched. Where the folders themselves are also those of another, nothing is deleted.
 """
 
 from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -25,15 +28,15 @@ from penstock.tables.iceberg.plan import Sources
 from penstock.tables.managed.age import Age, moment
 from penstock.tables.managed.commit import fresh
 from penstock.tables.managed.listing import Listed, delete, list_folders, outermost, remove_empty
+from penstock.tables.managed.others import Others, others_of
 from penstock.tables.managed.paths import Names, is_below
-from penstock.tables.managed.reach import check_collectable, reachable
-from penstock.tables.managed.snapshot import data_folder, metadata_folder
+from penstock.tables.managed.reach import check_collectable, metadata_files, reachable
+from penstock.tables.managed.snapshot import own_folders
 
 _SAFE = timedelta(hours=1)
 _AT_ONCE = 8
 _HEAD = 64 << 10
 _UUID = re.compile(rb'"table-uuid"\s*:\s*"([^"]+)"')
-_ALWAYS = "version-hint.text"
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,13 @@ class Swept:
         return f"{done} {counted(self.files, 'file')} that no snapshot has, {counted(self.bytes, 'byte')}"
 
 
-def sweep(table: Any, sources: Sources, older_than: Age, dry_run: bool, force: bool) -> tuple[Any, Swept]:
-    """Remove old files that nothing leads to; PyIceberg's table as it was loaded for it."""
+def sweep(
+    table: Any, sources: Sources, layouts: Mapping[str, str], older_than: Age, dry_run: bool, force: bool
+) -> tuple[Any, Swept]:
+    """Remove old files that nothing leads to; PyIceberg's table as it was loaded for it.
+
+    `layouts` are the roots of the lake's declared layouts, by name.
+    """
     now = datetime.now(UTC)
     before = moment(older_than, now)
     if now - before < _SAFE and not force:
@@ -69,15 +77,20 @@ def sweep(table: Any, sources: Sources, older_than: Age, dry_run: bool, force: b
     first = fresh(table)
     check_collectable(first.metadata, ".".join(table.name()))
     live = reachable(first.metadata, sources, names)
-    places = outermost([first.metadata.location, data_folder(first), metadata_folder(first)], names)
-    _check_alone(first, places, names)
+    places = outermost(own_folders(first), names)
+    folders = [names.folder(place) for place in places]
     listing = list_folders(places, sources.io.properties, names)
     table = fresh(first)
     needed = _needed(table, sources, names)
-    _check_seen(live.keys() & needed, [names.folder(place) for place in places], listing.files)
-    _check_uuid([file for file in listing.files if file.name not in needed], table.metadata.table_uuid)
+    _check_seen(live.keys() & needed, folders, listing.files)
+    others = others_of(table, layouts, names)
+    listing = listing.without(_claimed(table, others, folders, names), names)
+    unknown = {file.name: file for file in listing.files if file.name not in needed}
+    for name in others.need(unknown.keys()):
+        del unknown[name]
+    _check_uuid(unknown.values(), table.metadata.table_uuid)
     limit = int(before.timestamp() * 1_000_000_000)
-    found = [file for file in listing.files if file.name not in needed and file.modified_ns < limit]
+    found = [file for file in unknown.values() if file.modified_ns < limit]
     removed = found if dry_run else _delete(found)
     if not dry_run:
         remove_empty(listing.folders, limit)
@@ -86,10 +99,7 @@ def sweep(table: Any, sources: Sources, older_than: Age, dry_run: bool, force: b
 
 def _needed(table: Any, sources: Sources, names: Names) -> set[str]:
     """Everything that the table needs, its metadata files among it."""
-    metadata = table.metadata
-    files = [table.metadata_location, *(entry.metadata_file for entry in metadata.metadata_log)]
-    files.append(f"{metadata_folder(table)}/{_ALWAYS}")
-    return {*reachable(metadata, sources, names), *map(names.of, files)}
+    return {*reachable(table.metadata, sources, names), *map(names.of, metadata_files(table))}
 
 
 def _check_seen(live: Iterable[str], folders: Sequence[str], files: Sequence[Listed]) -> None:
@@ -101,27 +111,16 @@ def _check_seen(live: Iterable[str], folders: Sequence[str], files: Sequence[Lis
         raise StorageError(said, hint=hint)
 
 
-def _check_alone(table: Any, places: Sequence[str], names: Names) -> None:
-    """An error when a folder outside the table's location is one that another table of the catalog uses."""
-    own = names.folder(table.metadata.location)
-    outside = [name for name in map(names.folder, places) if name != own and not is_below(name, own)]
-    for other in _others(table) if outside else ():
-        used = [names.folder(f(other)) for f in (data_folder, metadata_folder)]
-        used.append(names.folder(other.metadata.location))
-        for folder in outside:
-            if any(name == folder or is_below(name, folder) or is_below(folder, name) for name in used):
-                raise _shared(folder, ".".join(other.name()))
-
-
-def _others(table: Any) -> Iterator[Any]:
-    catalog = table.catalog
-    waiting = list(catalog.list_namespaces())
-    while waiting:
-        namespace = waiting.pop()
-        for name in catalog.list_tables(namespace):
-            if tuple(name) != tuple(table.name()):
-                yield catalog.load_table(name)
-        waiting += [found for found in catalog.list_namespaces(namespace) if len(found) > len(namespace)]
+def _claimed(table: Any, others: Others, places: Sequence[str], names: Names) -> list[str]:
+    """The folders of others inside those that are swept; an error when a folder of the table is one of theirs too."""
+    own = {names.folder(folder) for folder in own_folders(table)}
+    inside = others.inside(places)
+    for claim in others.claims():
+        # What a table needs is known, so this one may lie in its location; in a layout any file may be needed.
+        can_hold = claim not in inside and claim.owner not in others.layouts
+        if claim.folder in own or (not can_hold and any(is_below(name, claim.folder) for name in own)):
+            raise _shared(claim.folder, claim.owner)
+    return [claim.folder for claim in inside]
 
 
 def _check_uuid(unknown: Iterable[Listed], uuid: Any) -> None:

@@ -7,12 +7,13 @@ It reads like any Iceberg table. The object is the newest version that it has se
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.errors import LakeError
 from penstock.shred.rule import Shred, as_rules, check_asked, from_properties
 from penstock.tables import bridge
+from penstock.tables.declarations import Declarations
 from penstock.tables.iceberg.table import IcebergTable
 from penstock.tables.managed import write
 from penstock.tables.managed.advice import Advice, describe
@@ -31,7 +32,9 @@ from penstock.tables.managed.sweep import Swept, sweep
 
 @dataclass(frozen=True)
 class ManagedTable(IcebergTable):
-    """A table of a catalog, to be read and written."""
+    """A table of a catalog, to be read and written; `declarations` are those of its lake."""
+
+    declarations: Declarations | None = field(default=None, repr=False, compare=False)
 
     def append(self, rows: Any, *, properties: dict[str, str] | None = None) -> None:
         """Add rows: a Spark DataFrame, or Arrow's, which needs no Spark; `properties` go into the snapshot."""
@@ -113,7 +116,7 @@ class ManagedTable(IcebergTable):
         `older_than` is a `timedelta`, a moment, or text such as "7 days". The current snapshot stays, and so do those
         that a tag or a branch points to, and the newest `keep_last` of each branch.
         """
-        table, expired = expire(self._writable().table, self.sources, older_than, keep_last)
+        table, expired = expire(self._writable().table, self.sources, self._layouts(), older_than, keep_last)
         self._move(table)
         return expired
 
@@ -122,9 +125,13 @@ class ManagedTable(IcebergTable):
 
         Writers that are running have such files too, young ones: an age below one hour is an error without `force`.
         """
-        table, swept = sweep(self._writable().table, self.sources, older_than, dry_run, force)
+        table, swept = sweep(self._writable().table, self.sources, self._layouts(), older_than, dry_run, force)
         self._move(table)
         return swept
+
+    def _layouts(self) -> dict[str, str]:
+        """The roots of the lake's declared layouts."""
+        return {} if self.declarations is None else self.declarations.roots()
 
     def advise(self) -> Advice:
         """How skewed the partitions are and what coalescing would change, by metadata alone; and which keys of maps
