@@ -232,6 +232,25 @@ def test_an_untypable_directory_below_another_level_is_not_silently_left_out(tmp
     assert table.arrow("k = 1 AND d = 2").num_rows == 0
 
 
+@pytest.mark.parametrize(
+    ("where", "lists"),
+    [
+        ("-k = 1", 4),
+        ("abs(k) = 1", 5),
+        ("CAST(-k AS string) = '1'", 4),
+        ("date_add(DATE '2026-01-01', -k) = DATE '2026-01-02'", 4),
+        ("-k IS NULL AND d = 1", 2),
+        ("-k IN (1, 2) AND d = 2", 3),
+    ],
+)
+def test_functions_of_a_deeper_level_prune_when_it_is_reached(tmp_path: Path, where: str, lists: int) -> None:
+    for name in ("d=1/k=1", "d=1/k=-3", "d=2/k=-1", "d=2/k=5"):
+        (tmp_path / name).mkdir(parents=True)
+        write_one(tmp_path / name)
+    plan = penstock.hive(tmp_path, "d int, k int", "x bigint").plan(where)
+    assert plan.report.list_calls == lists
+
+
 def test_partition_columns_called_files_and_bytes_keep_their_values(tmp_path: Path) -> None:
     folder = tmp_path / "bytes=7" / "files=8"
     folder.mkdir(parents=True)

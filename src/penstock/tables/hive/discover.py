@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from penstock.errors import LayoutError, LimitError, PenstockWarning
 from penstock.predicate.cast import cast
-from penstock.predicate.tree import Call, Column, Expr, fold, rebuild, terms_of
+from penstock.predicate.tree import Call, Cast, Column, Expr, fold, rebuild, terms_of
 from penstock.predicate.types import type_name
 from penstock.predicate.vector import Mask
 from penstock.progress import counted
@@ -36,6 +36,7 @@ from penstock.tables.hive.candidates import Candidates, Look, Positions, candida
 from penstock.tables.hive.listing import Lister
 from penstock.tables.hive.names import check_utf8, is_data_file, is_hidden, parse_name
 
+_UNTYPED = "untyped"
 _MOVE = "move it out of the table's directory, or hide it by a name that begins with _"
 
 
@@ -229,12 +230,11 @@ def judge(pruner: Pruner, containers: Containers) -> Judgement:
 
 
 def _without(predicate: Expr, terms: Sequence[Any]) -> Expr:
-    """The predicate with nothing known of some columns, not even their types."""
+    """The predicate with nothing known of some columns and what is computed from them, not even their types."""
 
     def visit(node: Expr, below: tuple[Expr, ...]) -> Expr:
-        if node in terms:
-            return Call("untyped", (node,))
-        return rebuild(node, below)
+        computed = isinstance(node, Call | Cast) and any(isinstance(b, Call) and b.name == _UNTYPED for b in below)
+        return Call(_UNTYPED, (node,)) if computed or node in terms else rebuild(node, below)
 
     return fold(predicate, visit)
 
