@@ -6,6 +6,7 @@ version of sqlglot and a `Not` in another; a flag that nobody looks at would tur
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 from fractions import Fraction
 
@@ -72,16 +73,10 @@ _ARGUMENTS: dict[type[exp.Expression], frozenset[str]] = {
 }
 _BITS = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
 _TESTS = (exp.Like, exp.ILike, exp.RegexpLike, exp.In, exp.Between, exp.Is, exp.Escape)
-_REFUSED = (
-    exp.Query,
-    exp.Subquery,
-    exp.Exists,
-    exp.Placeholder,
-    exp.Parameter,
-    exp.Star,
-    exp.Window,
-    exp.Lambda,
-)
+_REFUSED: dict[type, str] = {
+    exp.Query: "a subquery", exp.Subquery: "a subquery", exp.Exists: "a subquery", exp.Placeholder: "a parameter",
+    exp.Parameter: "a parameter", exp.Star: "*", exp.Window: "a window function", exp.Lambda: "a lambda function",
+}  # fmt: skip
 
 
 def convert(root: exp.Expression, text: str) -> Expr:
@@ -101,7 +96,7 @@ def convert(root: exp.Expression, text: str) -> Expr:
 
 def _parts(node: exp.Expression, text: str) -> list[exp.Expression]:
     """The operands of a sqlglot node that are predicates or values themselves."""
-    if isinstance(node, _REFUSED):
+    if isinstance(node, tuple(_REFUSED)):
         raise _refused(node, text)
     if isinstance(node, exp.And | exp.Or):
         return _flat(node, type(node))
@@ -127,6 +122,8 @@ def _parts(node: exp.Expression, text: str) -> list[exp.Expression]:
         raise _refused(node, text, "LIKE ANY and LIKE ALL")
     if isinstance(node, exp.Between) and node.args.get("symmetric"):
         raise _refused(node, text, "BETWEEN SYMMETRIC")
+    if isinstance(node, exp.Func) and any(isinstance(part, exp.Star) for part in node.iter_expressions()):
+        raise _refused(node, text, f"the aggregate {node.sql(dialect='spark')}")
     return [part for part in node.iter_expressions() if not isinstance(part, exp.Identifier)]
 
 
@@ -270,27 +267,24 @@ def _position(node: exp.Expression, parts: list[Expr]) -> int | None:
 
 def _number(digits: str, text: str, at: int | None) -> Literal:
     if "e" in digits.lower():
-        return Literal(float(digits), pa.float64(), at=at)
+        double = float(digits)
+        if math.isinf(double):
+            raise PredicateError(f"the number {_cut(digits)} is beyond the range of double", text, at)
+        return Literal(double, pa.float64(), at=at)
     value = Decimal(digits)
-    if "." not in digits:
-        whole = int(digits)
-        if whole < 1 << 31:
-            return Literal(whole, pa.int32(), at=at)
-        if whole < 1 << 63:
-            return Literal(whole, pa.int64(), at=at)
-    return Literal(value, _decimal_type(value, digits, text), at=at)
-
-
-def _decimal_type(value: Decimal, digits: str, text: str) -> pa.DataType:
     parts = value.as_tuple()
     scale = max(0, -int(parts.exponent))
     precision = max(len(parts.digits), scale, 1)
     if precision > MAX_PRECISION:
-        shown = digits if len(digits) <= 50 else digits[:47] + "..."
-        raise PredicateError(
-            f"the number {shown} has {precision} digits; Spark has {MAX_PRECISION}", text, text.find(digits)
-        )
-    return pa.decimal128(precision, scale)
+        what = f"the number {_cut(digits)} has {precision:,} digits; Spark has {MAX_PRECISION}"
+        raise PredicateError(what, text, text.find(digits))
+    if "." not in digits and value < 1 << 63:
+        return Literal(int(value), pa.int32() if value < 1 << 31 else pa.int64(), at=at)
+    return Literal(value, pa.decimal128(precision, scale), at=at)
+
+
+def _cut(digits: str) -> str:
+    return digits if len(digits) <= 50 else digits[:47] + "..."
 
 
 def _is_signed(node: exp.Neg, literal: Literal) -> bool:
@@ -438,7 +432,7 @@ def _case(node: exp.Case, parts: list[Expr]) -> tuple[Expr, ...]:
 
 
 def _refused(node: exp.Expression, text: str, what: str = "") -> PredicateError:
-    kind = what or ("a subquery" if isinstance(node, exp.Query | exp.Subquery | exp.Exists) else f"{node.key}")
-    shown = node.sql(dialect="spark") if not what else ""
-    detail = f": {shown[:60]}" if shown else ""
+    kind = what or next((name for t, name in _REFUSED.items() if isinstance(node, t)), node.key)
+    shown = "" if what else node.sql(dialect="spark")
+    detail = f": {shown[:60]}" if shown not in ("", kind) else ""
     return PredicateError(f"{kind} cannot be part of a predicate over one row{detail}", text, node.meta.get("start"))

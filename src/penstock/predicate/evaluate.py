@@ -13,8 +13,8 @@ for it, planning keeps it. AND and OR look at their arms from left to right as S
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,7 @@ from penstock.predicate.cast import cast as cast_values
 from penstock.predicate.cast import castable, fails_as_spark
 from penstock.predicate.compare import compare, is_member
 from penstock.predicate.like import match, parts_of
+from penstock.predicate.text_size import GROWTH, MAX_TEXT_BYTES, text_bytes
 from penstock.predicate.tree import (
     And,
     Call,
@@ -51,6 +52,7 @@ from penstock.predicate.vector import Mask, Vector, union
 
 # Terms given from outside: a column, a nested field or a map key, each with one value a row.
 Rows = Mapping[Expr, pa.Array]
+Look = Callable[[Expr, tuple[Vector, ...], Vector], None]
 
 
 def filter_mask(
@@ -60,12 +62,13 @@ def filter_mask(
 
     Terms that are `given` need not be in the table.
     """
-    vector = evaluate(predicate, read_terms(predicate, table, given), table.num_rows, zone)
+    rows = read_terms(predicate, table, given)
+    vector = evaluate(predicate, rows, table.num_rows, zone)
     if vector.failed is not None:
-        row = int(np.argmax(vector.failed))
-        why = unevaluable(predicate)
-        detail = why or f"it fails on row {row} (overflow, division by zero or a value that cannot be cast)"
-        raise EvaluationError(f"cannot evaluate {_short(predicate)}: {detail}")
+        from penstock.predicate.failure import why_failed
+
+        why = unevaluable(predicate) or why_failed(predicate, rows, int(np.argmax(vector.failed)), zone)
+        raise EvaluationError(f"cannot evaluate {short(predicate)}: {why}")
     return vector.values
 
 
@@ -74,15 +77,45 @@ def filter_table(predicate: Expr, table: pa.Table, zone: str = "UTC", given: Row
     return table.filter(filter_mask(predicate, table, zone, given))
 
 
-def evaluate(expr: Expr, rows: Rows, count: int, zone: str = "UTC") -> Vector:
-    """The values of a bound expression over `count` rows whose terms are given."""
+def evaluate(expr: Expr, rows: Rows, count: int, zone: str = "UTC", look: Look | None = None) -> Vector:
+    """The values of a bound expression over `count` rows whose terms are given; `look` sees those of each part."""
+
+    size = _Size(count, max(MAX_TEXT_BYTES, GROWTH * sum(values.nbytes for values in rows.values())))
 
     def visit(node: Expr, below: tuple[Vector, ...]) -> Vector:
         if node in rows:
             return Vector(rows[node])
-        return _evaluate_node(node, below, count, zone)
+        if isinstance(node, Literal):
+            return Vector(to_arrow([node.value], node.type))
+        if isinstance(node, Compare) and isinstance(node.right, Literal) and node.left.type == node.right.type:
+            return _compare_constant(node, _spread(node.left, below[0], size), below[1])
+        full = tuple(_spread(child, vector, size) for child, vector in zip(node.children, below, strict=True))
+        vector = _evaluate_node(node, full, size, zone)
+        if look is not None:
+            look(node, full, vector)
+        return vector
 
-    return fold(_cut_at(expr, rows), visit)
+    return _spread(expr, fold(_cut_at(expr, rows), visit), size)
+
+
+class _Size(NamedTuple):
+    """How many rows there are, and how many bytes a column of computed text may have."""
+
+    rows: int
+    text_bytes: int
+
+
+def _spread(node: Expr, vector: Vector, size: _Size) -> Vector:
+    """A constant, which is kept as one value, as a column; a text that is too long for that fails."""
+    if not isinstance(node, Literal) or len(vector.values) == size.rows:
+        return vector
+    if vector.values.nbytes * size.rows > size.text_bytes:
+        return _all_failed(node, size.rows)
+    return Vector(pa.repeat(vector.values[0], size.rows))
+
+
+def _compare_constant(node: Compare, left: Vector, right: Vector) -> Vector:
+    return Vector(compare(node.op, left.values, right.values[0]), left.failed)
 
 
 def evaluate_constant(expr: Expr, zone: str) -> tuple[Any] | None:
@@ -97,13 +130,13 @@ def unevaluable(expr: Expr) -> str | None:
         if isinstance(node, Call) and node.type is None:
             return "; ".join(part for part in (_unknown_call(node), node.hint) if part)
         if isinstance(node, Cast) and (node.child.type is None or not castable(node.child.type, node.type)):
-            return f"{_short(node)} is not a known cast"
+            return f"{short(node)} is not a known cast"
         if isinstance(node, Compare) and node.left.type != node.right.type:
-            return f"the types in {_short(node)} have no exact common type"
+            return f"the types in {short(node)} have no exact common type"
         if isinstance(node, Like) and parts_of(node.pattern, node.escape) is None:
-            return f"the pattern of {_short(node)} has a misplaced escape character"
+            return f"the pattern of {short(node)} has a misplaced escape character"
         if isinstance(node, Lookup) and not (is_term(node) and pa.types.is_map(node.container.type)):
-            return f"{_short(node)} is not a constant key of a map"
+            return f"{short(node)} is not a constant key of a map"
     return None
 
 
@@ -111,7 +144,7 @@ def _unknown_call(node: Call) -> str:
     if functions.find(node.name) is None:
         return f"{node.name}() is not known"
     if not node.name.isalnum() and any(arg.type == pa.string() for arg in node.args):
-        return f"{_short(node)} makes a number of a string, which is left to Spark"
+        return f"{short(node)} makes a number of a string, which is left to Spark"
     return f"{node.name}() is not known for these arguments"
 
 
@@ -160,10 +193,9 @@ def _cut_at(expr: Expr, rows: Rows) -> Expr:
     return fold(expr, lambda node, below: node if node in rows else (node.with_children(below) if below else node))
 
 
-def _evaluate_node(node: Expr, below: tuple[Vector, ...], count: int, zone: str) -> Vector:
+def _evaluate_node(node: Expr, below: tuple[Vector, ...], size: _Size, zone: str) -> Vector:
+    count = size.rows
     match node:
-        case Literal():
-            return Vector(_repeat(node, count))
         case And() | Or():
             return _connect(node, below)
         case Not():
@@ -181,15 +213,10 @@ def _evaluate_node(node: Expr, below: tuple[Vector, ...], count: int, zone: str)
         case Cast() if node.child.type is not None and castable(node.child.type, node.type):
             return _cast(node, below[0], zone)
         case Call():
-            return _call(node, below, count, zone)
+            return _call(node, below, size, zone)
         case Lookup() if node.type is not None and pa.types.is_map(node.container.type):
-            return _call(Call("element_at", node.children, node.type), below, count, zone)
+            return _call(Call("element_at", node.children, node.type), below, size, zone)
     return _all_failed(node, count)
-
-
-def _repeat(node: Literal, count: int) -> pa.Array:
-    one = to_arrow([node.value], node.type)
-    return one if count == 1 else pa.repeat(one[0], count)
 
 
 def _connect(node: And | Or, below: tuple[Vector, ...]) -> Vector:
@@ -217,7 +244,8 @@ def _cast(node: Cast, child: Vector, zone: str) -> Vector:
     return Vector(vector.values, union(child.failed, vector.failed))
 
 
-def _call(node: Call, below: tuple[Vector, ...], count: int, zone: str) -> Vector:
+def _call(node: Call, below: tuple[Vector, ...], size: _Size, zone: str) -> Vector:
+    count = size.rows
     chooser = functions.CHOOSERS.get(node.name)
     if chooser is not None and node.type is not None:
         return chooser(below, zone)
@@ -226,7 +254,10 @@ def _call(node: Call, below: tuple[Vector, ...], count: int, zone: str) -> Vecto
         return _all_failed(node, count)
     if count == 0:
         return Vector(pa.nulls(0, node.type))
-    vector = function.kernel([b.values for b in below], zone)
+    arrays = [b.values for b in below]
+    if node.type == pa.string() and text_bytes(node.name, arrays) > size.text_bytes:
+        return _all_failed(node, count)
+    vector = function.kernel(arrays, zone)
     return Vector(vector.values, union(vector.failed, *(b.failed for b in below)))
 
 
@@ -236,6 +267,7 @@ def _all_failed(node: Expr, count: int) -> Vector:
     return Vector(pa.nulls(count, t), failed if count else None)
 
 
-def _short(expr: Expr) -> str:
+def short(expr: Expr) -> str:
+    """The expression as text of an error."""
     text = str(expr)
     return text if len(text) <= 120 else text[:117] + "..."

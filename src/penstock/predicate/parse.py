@@ -23,6 +23,7 @@ from sqlglot.parsers.spark import SparkParser
 
 from penstock.errors import PredicateError
 from penstock.predicate.convert import convert
+from penstock.predicate.limits import check_words, checked_text
 from penstock.predicate.tree import Expr
 
 # sqlglot descends by recursion, about 17 frames a parenthesis: deeper text is parsed on a thread with a larger stack.
@@ -45,6 +46,7 @@ def parse(text: str) -> Expr:
     >>> str(parse("NOT app <> 'a' AND year(ts) between 2025 and 2026"))
     "NOT app <> 'a' AND (year(ts) >= 2025 AND year(ts) <= 2026)"
     """
+    text = checked_text(text)
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -67,7 +69,10 @@ class _Dialect(Spark):
 
 def _parse(text: str) -> Expr:
     try:
-        found = _Dialect().parse_into(exp.Condition, text)
+        dialect = _Dialect()
+        tokens = dialect.tokenize(text)
+        check_words(len(tokens))
+        found = dialect.parser().parse_into(exp.Condition, tokens, text)
     except ParseError as error:
         raise _syntax_error(error, text) from None
     except TokenError as error:

@@ -16,7 +16,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from penstock.errors import SchemaError
-from penstock.predicate.types import TIMESTAMP, TIMESTAMP_NTZ, normalize
+from penstock.predicate.types import MAX_PRECISION, TIMESTAMP, TIMESTAMP_NTZ, normalize
 
 _SIMPLE = {
     "BOOLEAN": pa.bool_(),
@@ -65,9 +65,10 @@ def arrow_type(t: exp.DataType) -> pa.DataType | None:
     if name in _SIMPLE:
         return _SIMPLE[name]
     if name == "DECIMAL":
-        digits = [int(p.name) for p in t.expressions]
+        written = [str(p.name) for p in t.expressions]
+        digits = [int(text) if text.isdecimal() and len(text) < 3 else MAX_PRECISION + 1 for text in written]
         precision, scale = (digits + [10, 0][len(digits) :])[:2] if digits else (10, 0)
-        return pa.decimal128(precision, scale) if 0 <= scale <= precision <= 38 and precision > 0 else None
+        return pa.decimal128(precision, scale) if 0 <= scale <= precision <= MAX_PRECISION and precision > 0 else None
     inner = [arrow_type(part.args["kind"] if isinstance(part, exp.ColumnDef) else part) for part in t.expressions]
     if any(part is None for part in inner):
         return None

@@ -14,6 +14,8 @@ Keys = dict[str, Lookup]
 
 def outputs(columns: Sequence[str] | None, schema: pa.Schema, bind: Callable[[str], Expr]) -> tuple[list[str], Keys]:
     """Columns as a schema spells them, all without any; and those that are keys of maps, `headers['a']`."""
+    if isinstance(columns, str):
+        raise SchemaError(f"columns takes a list of names, found the text {columns!r}", hint=f"write [{columns!r}]")
     names, keys = [], Keys()
     for column in schema.names if columns is None else columns:
         known = next((name for name in schema.names if name.lower() == column.lower()), None)
