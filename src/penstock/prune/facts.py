@@ -30,7 +30,7 @@ from penstock.prune.domain import Domain
 from penstock.prune.keys import INT64_MAX, INT64_MIN, array_keys, is_comparable, key_of
 from penstock.prune.pairs import Span
 from penstock.prune.ranges import Ranges, Rows, at, mask_of
-from penstock.prune.transforms import next_bytes_prefix, next_prefix
+from penstock.prune.transforms import next_bytes_prefix, next_prefix, transform_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class Derived:
     transform: str
 
     def __str__(self) -> str:
-        name, bracket, width = self.transform.partition("[")
-        return f"{name}({width.rstrip(']')}, {self.source})" if bracket else f"{name}({self.source})"
+        name, width = transform_parts(self.transform)
+        return f"{name}({width}, {self.source})" if width else f"{name}({self.source})"
 
 
 Term = Expr | Derived

@@ -22,7 +22,7 @@ from penstock.prune.html import facts, grid
 from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.keys import Key, value_of
 from penstock.prune.report import Level, Report, ServedKey, human_bytes
-from penstock.prune.transforms import source_range
+from penstock.prune.transforms import OF_UUID, source_range
 from penstock.prune.verdict import Reason, Verdict
 
 _SHOWN = 10
@@ -255,7 +255,8 @@ def _partition(judgement: Judgement, i: int) -> dict[str, PartitionValue]:
         span = source_range(transform, source.type, physical) or (None, None)
         lower, upper = (_natural(key, source.type) for key in span)
         value = _value(fact.values[i], physical)
-        found[fact.name] = PartitionValue(fact.name, str(source), transform, value, lower, upper)
+        shown = transform.removesuffix(OF_UUID)
+        found[fact.name] = PartitionValue(fact.name, str(source), shown, value, lower, upper)
     return found
 
 

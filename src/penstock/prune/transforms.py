@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +37,7 @@ from penstock.predicate.values import from_arrow, to_arrow
 from penstock.prune.domain import Domain, Interval
 from penstock.prune.keys import Key, is_comparable, key_limits, key_of, successor, value_of
 
+OF_UUID = "@uuid"
 # Ranges of up to this many integers are bucketed value by value; an IN list has no such limit.
 MOST_BUCKETED = 50_000
 # More distinct partition values than this are not turned into ranges: it is done one by one.
@@ -47,12 +49,12 @@ _PERIODS = {"year": "Y", "month": "M", "day": "D", "hour": "h"}
 
 
 def transform_parts(transform: str) -> tuple[str, int]:
-    """The name and the width of a transform: `bucket[16]` is ("bucket", 16).
+    """The name and the width of a transform: `bucket[16]` is ("bucket", 16), and so is `bucket[16]@uuid`.
 
     >>> transform_parts("truncate[4]")
     ('truncate', 4)
     """
-    name, _, rest = transform.strip().lower().partition("[")
+    name, _, rest = transform.strip().lower().partition("@")[0].partition("[")
     return name, int(rest.rstrip("]")) if rest.rstrip("]").isdigit() else 0
 
 
@@ -99,7 +101,9 @@ def _project_bucket(domain: Domain, transform: str, result: pa.DataType) -> Doma
     count = transform_parts(transform)[1]
     buckets: set[int] = set()
     for key in keys:
-        buckets.add(function(value_of(key, domain.type)))
+        bucket = function(value_of(key, domain.type))
+        if bucket is not None:
+            buckets.add(bucket)
         if len(buckets) == count:
             break
     return Domain.points(result, buckets, domain.null)
@@ -151,9 +155,14 @@ def _transformed(key: Key, function: Callable[[Any], Any], source: pa.DataType, 
 
 @lru_cache(maxsize=256)
 def transform_function(transform: str, source: pa.DataType) -> Callable[[Any], Any] | None:
-    """PyIceberg's function for physical values; None where the transform does not take the type."""
+    """PyIceberg's function for physical values; None where the transform does not take the type.
+
+    The values of a uuid are text here, and Iceberg hashes its bytes: `bucket[16]@uuid` is the transform of such texts.
+    """
     from pyiceberg.transforms import parse_transform
 
+    if transform.endswith(OF_UUID):
+        return _bucket_of_uuid(transform.removesuffix(OF_UUID))
     iceberg = _iceberg_type(source)
     if iceberg is None:
         return None
@@ -161,6 +170,23 @@ def transform_function(transform: str, source: pa.DataType) -> Callable[[Any], A
     if not found.can_transform(iceberg):
         return None
     return found.transform(iceberg)
+
+
+def _bucket_of_uuid(transform: str) -> Callable[[str], int | None]:
+    """The bucket of a uuid by its text; None for a text that is no value of such a column."""
+    from pyiceberg.transforms import parse_transform
+    from pyiceberg.types import UUIDType
+
+    function = parse_transform(transform).transform(UUIDType())
+
+    def bucket(text: str) -> int | None:
+        try:
+            value = UUID(text)
+        except ValueError:
+            return None
+        return function(value) if str(value) == text else None
+
+    return bucket
 
 
 def _iceberg_type(t: pa.DataType) -> Any:

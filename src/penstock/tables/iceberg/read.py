@@ -14,6 +14,7 @@ from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.errors import LakeError, MissingError
 from penstock.predicate.evaluate import as_type, evaluate, filter_mask, read_terms
@@ -182,8 +183,22 @@ def _as(array: pa.Array, to: pa.DataType) -> pa.Array:
     stored = array.storage if isinstance(array.type, pa.BaseExtensionType) else array
     if to == pa.string() and pa.types.is_fixed_size_binary(stored.type):
         return uuid_text(stored.cast(pa.binary()))
-    if pa.types.is_map(to) and to.item_type == pa.string() and isinstance(array.type.item_type, pa.BaseExtensionType):
+    if not _has_uuid(array.type):
+        return as_type(array, to)
+    null = array.is_null()
+    if pa.types.is_struct(to):
+        parts = [_as(array.field(i), field.type) for i, field in enumerate(to)]
+        return pa.StructArray.from_arrays(parts, fields=list(to), mask=null)
+    if pa.types.is_map(to):
         entries = entries_of(array)
-        parts = (_as(entries.keys, to.key_type), _as(entries.items, to.item_type))
-        return build_maps(to, entries.offsets, *parts, np.asarray(array.is_null()))
-    return as_type(array, to)
+        keys, items = _as(entries.keys, to.key_type), _as(entries.items, to.item_type)
+        return build_maps(to, entries.offsets, keys, items, np.asarray(null))
+    offsets = pa.array(np.concatenate([[0], np.cumsum(pc.fill_null(pc.list_value_length(array), 0))]), pa.int32())
+    return pa.ListArray.from_arrays(offsets, _as(array.flatten(), to.value_type), to, mask=null)
+
+
+def _has_uuid(stored: pa.DataType) -> bool:
+    """Whether there is a uuid somewhere in a nested type."""
+    if isinstance(stored, pa.BaseExtensionType):
+        return True
+    return any(_has_uuid(stored.field(i).type) for i in range(stored.num_fields))

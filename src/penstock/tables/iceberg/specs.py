@@ -16,7 +16,7 @@ import pyarrow as pa
 from penstock.errors import LakeError
 from penstock.predicate.tree import Column
 from penstock.prune.facts import Term
-from penstock.prune.transforms import result_type, transform_function
+from penstock.prune.transforms import OF_UUID, result_type, transform_function
 from penstock.tables.iceberg.columns import Columns, arrow_type
 from penstock.tables.partitioning import PartitionField
 
@@ -86,8 +86,9 @@ def _field(position: int, field: Any, metadata: Any, columns: Columns) -> SpecFi
     found = None
     if arrow is not None and source is not None:
         assert source.type is not None
-        if transform == "identity" or transform_function(transform, source.type) is not None:
-            found = PartitionField(field.name, source, transform)
+        meant = transform + OF_UUID if str(origin) == "uuid" and transform.startswith("bucket") else transform
+        if meant == "identity" or transform_function(meant, source.type) is not None:
+            found = PartitionField(field.name, source, meant)
     return SpecField(position, field.name, transform, found, arrow, kind, field.source_id)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
@@ -88,6 +89,8 @@ def transform_array(array: pa.Array, transform: Any, kind: Any) -> pa.Array:
         return array
     if name == "void":
         return pa.nulls(len(array), pa.int32())
+    if str(kind) == "uuid" and pa.types.is_string(array.type):  # as Spark has it; Iceberg hashes the bytes
+        array = pa.array([None if text is None else UUID(text).bytes for text in array.to_pylist()], pa.binary(16))
     try:
         found = transform.pyarrow_transform(kind)(_aligned(array))
         found = found.cast(pa.int32()) if found.type == pa.date32() else found
