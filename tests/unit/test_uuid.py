@@ -11,9 +11,9 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import ListType, LongType, MapType, NestedField, StringType, StructType, UUIDType
 
+import penstock
 from penstock.prune.transforms import transform_function
 from tests.fixtures.iceberg_tables import create
-from tests.spark.iceberg_layouts import opened
 
 IDS = [uuid5(UUID(int=0), str(i)) for i in range(40)]
 SPECIFIED = UUID("f79c3e09-677c-4bbd-a479-3f349cb785e7")
@@ -32,7 +32,7 @@ def table(tmp_path: Path) -> Any:
     schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "u", UUIDType()))
     plain = create(tmp_path, schema, ["bucket[8](u)"])
     plain.append(pa.table({"id": range(40), "u": pa.array([u.bytes for u in IDS], pa.binary(16)).cast(pa.uuid())}))
-    return opened(tmp_path)
+    return penstock.connect(tmp_path).table("web.t")
 
 
 def test_files_of_the_right_bucket_are_read(table: Any) -> None:
@@ -62,7 +62,7 @@ def test_uuids_inside_other_types_are_text(tmp_path: Path) -> None:
         {"id": 2, "s": None, "l": None, "m": None},
         {"id": 3, "s": {"u": second, "t": "b"}, "l": [second], "m": [(first, None)]},
     ]
-    table = opened(tmp_path)
+    table = penstock.connect(tmp_path).table("web.t")
     table.append(pa.Table.from_pylist(rows, schema=table.schema))
     assert plain.refresh().scan().to_arrow()["l"].to_pylist() == [[IDS[0], None], [], None, [IDS[1]]]
     assert table.arrow().to_pylist() == rows

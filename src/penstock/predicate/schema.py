@@ -81,6 +81,23 @@ def arrow_type(t: exp.DataType) -> pa.DataType | None:
     return None
 
 
+def check_names(schema: pa.Schema, place: str) -> None:
+    """An error for columns, or fields of one struct, that differ only in case: Spark and predicates ignore it."""
+    _check_fields(list(schema), place, "columns")
+
+
+def _check_fields(fields: list[pa.Field], place: str, what: str) -> None:
+    known: dict[str, str] = {}
+    for field in fields:
+        other = known.setdefault(field.name.lower(), field.name)
+        if other != field.name:
+            said = f"{place}: {what} {other!r} and {field.name!r} differ only in case, which is not supported"
+            raise SchemaError(said, hint="rename one of them")
+    for field in fields:
+        inner = [field.type.field(i) for i in range(field.type.num_fields)]
+        _check_fields(inner, place, f"fields of {field.name}:")
+
+
 def _parse_ddl(text: str) -> pa.Schema:
     try:
         statement = sqlglot.parse_one(f"CREATE TABLE t ({text})", dialect="spark")

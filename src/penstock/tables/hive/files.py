@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from penstock.errors import LayoutError
 from penstock.predicate.evaluate import as_type
-from penstock.predicate.schema import as_schema
+from penstock.predicate.schema import as_schema, check_names
 from penstock.predicate.tree import Expr, Lookup, column_of
 from penstock.predicate.types import (
     TIMESTAMP,
@@ -91,6 +91,7 @@ def read_file(
         served = [term for term in keys if shredded.has(term)]
         needed = names | {column_of(term) for term in keys if term not in served}
         fields = pa.schema([f for f in schema if f.name in needed])
+        check_names(parquet.schema_arrow, url)
         by_name = {name.lower(): name for name in parquet.schema_arrow.names}
         whole = [by_name.get(f.name.lower()) for f in fields]
         wanted = shredded.stored([name for name in whole if name is not None], served)

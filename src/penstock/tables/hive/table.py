@@ -18,7 +18,7 @@ import pyarrow as pa
 from penstock.errors import EvaluationError, LayoutError
 from penstock.predicate.bind import Context
 from penstock.predicate.evaluate import evaluate, filter_mask, read_terms
-from penstock.predicate.schema import as_schema
+from penstock.predicate.schema import as_schema, check_names
 from penstock.predicate.tree import Expr, Lookup, column_of, terms_of
 from penstock.predicate.types import type_name
 from penstock.prune.facts import Exact
@@ -211,7 +211,9 @@ def hive(
         files, mapping = read_schema(place, first_file(place, columns))
         shredded = True if mapping else shredded
     names = {column.name.lower() for column in columns}
-    own = pa.schema([f for f in files if f.name.lower() not in names])
+    # A file may lack any column, so all may be NULL, whatever the schema says: as in Spark.
+    own = pa.schema([f.with_nullable(True) for f in files if f.name.lower() not in names])
+    check_names(own, place.url)
     if not len(own) and schema is not None and not len(files):
         raise LayoutError("the schema has no columns")
     cache = ListingCache(cache_seconds, cache_entries) if cache_seconds > 0 else None

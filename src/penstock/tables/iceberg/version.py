@@ -20,6 +20,7 @@ from functools import cached_property
 from typing import Any
 
 from penstock.errors import LakeError
+from penstock.predicate.schema import check_names
 from penstock.shred.file import Part, ShreddedFile
 from penstock.shred.record import State, read_record, states_of
 from penstock.shred.rule import MIRROR
@@ -67,7 +68,9 @@ class Version:
     @cached_property
     def columns(self) -> Columns:
         """The columns of the table."""
-        return Columns(visible(self.stored, self.sidecars))
+        found = Columns(visible(self.stored, self.sidecars))
+        check_names(found.arrow, self.metadata.location)
+        return found
 
     @cached_property
     def specs(self) -> Specs:
