@@ -83,6 +83,16 @@ class TestDeletes:
         assert found.count("app = 'a'") == 1
         assert [len(task.deletes) for task in found.plan("app = 'b'").files] == [1, 1]
 
+    @pytest.mark.parametrize(("columns", "message"), [([], "name no columns"), ([2], "on nested columns")])
+    def test_equality_deletes_without_plain_columns_are_refused(
+        self, tmp_path: Path, columns: list[int], message: str
+    ) -> None:
+        inside = pa.struct({"x": pa.int32()})
+        table = write_iceberg(tmp_path, pa.table({"id": [1], "s": pa.array([{"x": 1}], inside)}), [])
+        delete_equal(table, pa.table({"s": pa.array([{"x": 1}], inside)}).select(["s"] * len(columns)), columns)
+        with pytest.raises(LakeError, match=message):
+            opened(tmp_path).arrow()
+
 
 class TestCounts:
     """A field of a struct has no value where the struct is NULL, and some writers do not count one there."""

@@ -129,4 +129,7 @@ def _delete_file(
     content: int, path: str, form: str, size: int, rows: int, age: int, ids: Any, named: Any, offset: Any, length: Any
 ) -> DeleteFile:
     kind = "vector" if form.upper() == "PUFFIN" else _KINDS[content]
+    if kind == "equality" and not ids:
+        said = f"the equality deletes {path} name no columns, so it cannot be told which rows are deleted"
+        raise LakeError(said, hint="rewrite the table's manifests")
     return DeleteFile(kind, path, form.upper(), size, rows, age, tuple(ids or ()), named, offset, length)

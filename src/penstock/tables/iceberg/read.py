@@ -120,9 +120,9 @@ class Reader:
         filled_in = self._version.specs[task.spec_id].identities
         current = self._version.stored
         fields = [f for f in current.fields if f.name in names or f.field_id in ids]
-        missing = ids - {f.field_id for f in fields}
+        missing = ids - {f.field_id for f in fields if f.field_type.is_primitive}
         for schema in reversed(self._version.metadata.schemas):
-            found = [f for f in schema.fields if f.field_id in missing]
+            found = [f for f in schema.fields if f.field_id in missing and f.field_type.is_primitive]
             fields += [f.model_copy(update={"name": f"{f.name} (dropped {f.field_id})"}) for f in found]
             missing -= {f.field_id for f in found}
         if missing:
