@@ -140,7 +140,7 @@ def _table(part: _Part, names: dict[str, pa.DataType], schema: pa.Schema) -> pa.
 
 def _times(version: Version, snapshot_ids: pa.Array) -> pa.Array:
     """When the snapshot of each file was made; null for those that have expired."""
-    times = {s.snapshot_id: s.timestamp_ms * 1000 for s in version.metadata.snapshots}
+    times = {s.snapshot_id: s.timestamp_ms * 1000 for s in version.metadata.snapshots if abs(s.timestamp_ms) < 2**53}
     encoded = snapshot_ids.dictionary_encode()
     known: Any = pa.array([times.get(i) for i in encoded.dictionary.to_pylist()], pa.int64())
     return known.take(encoded.indices).view(TIMESTAMP)

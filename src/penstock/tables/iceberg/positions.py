@@ -8,7 +8,8 @@ files; it is read once for all of them.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from penstock.errors import LakeError, StorageError
+from penstock.errors import LakeError, PenstockError, StorageError
 from penstock.prune.plan import DeleteFile
 
 _MAGIC = bytes([0xD1, 0xD3, 0x39, 0x64])
@@ -46,7 +47,7 @@ class Positions:
     def _vector(self, delete: DeleteFile) -> Any:
         if delete.offset is None or delete.length is None:
             raise LakeError(f"the deletion vector in {delete.path} has no place in the file", hint=_HINT)
-        with self._open(delete) as file:
+        with _clear_errors(delete), self._io.new_input(delete.path).open() as file:
             file.seek(delete.offset)
             return read_vector(file.read(delete.length), delete.path)
 
@@ -60,18 +61,21 @@ class Positions:
         if delete.format != "PARQUET":
             said = f"position deletes in {delete.format} are not supported ({delete.path})"
             raise LakeError(said, hint="rewrite the table's delete files as Parquet")
-        with self._open(delete) as file:
-            try:
-                table = pq.ParquetFile(file).read(["file_path", "pos"])
-            except (pa.ArrowException, OSError, KeyError) as error:
-                raise LakeError(f"the delete file {delete.path} cannot be read: {error}", hint=_HINT) from None
-        return _by_path(table)
+        with _clear_errors(delete), self._io.new_input(delete.path).open() as file:
+            return _by_path(pq.ParquetFile(file).read(["file_path", "pos"]))
 
-    def _open(self, delete: DeleteFile) -> Any:
-        try:
-            return self._io.new_input(delete.path).open()
-        except FileNotFoundError:
-            raise StorageError(f"the delete file {delete.path} does not exist", hint=_HINT) from None
+
+@contextmanager
+def _clear_errors(delete: DeleteFile) -> Iterator[None]:
+    try:
+        yield
+    except PenstockError:
+        raise
+    except FileNotFoundError:
+        raise StorageError(f"the delete file {delete.path} does not exist", hint=_HINT) from None
+    except Exception as error:  # storage, Arrow and bitmaps each have their own
+        said = " ".join(str(error).split())[:300]
+        raise LakeError(f"the delete file {delete.path} cannot be read: {said}", hint=_HINT) from error
 
 
 def _by_path(table: pa.Table) -> dict[str, Any]:
