@@ -26,6 +26,7 @@ from pyiceberg.transforms import BucketTransform
 from pyiceberg.types import LongType
 
 from penstock import Coalesce
+from penstock.errors import LakeError
 from penstock.predicate.types import TIMESTAMP
 from penstock.tables.managed.table import ManagedTable
 from tests.fixtures.managed_tables import (
@@ -205,7 +206,11 @@ class History:
         assert head_id(self.behind) == head_id(self.table.refresh())
 
     def overwrite_where(self) -> None:
-        rows, where = self.rows(6), self.where()
+        given, where = self.rows(9), self.where()
+        rows = Model(given).matching(where)
+        if rows.num_rows < given.num_rows:
+            with pytest.raises(LakeError, match="do not match"):
+                self.table.overwrite(given, where)
         self.steps.append(f"overwrite {rows.num_rows} where {where}")
         self.rng.choice([self.table, self.behind]).overwrite(rows, where)
         self.model.overwrite(rows, where)

@@ -195,7 +195,8 @@ class History:
         self.model.delete(where)
 
     def overwrite(self) -> None:
-        rows, where = self.rows(5), self.where()
+        where = self.where()
+        rows = Model(self.rows(9)).matching(where)
         self.steps.append(f"overwrite {rows.to_pylist()} where {where}")
         self.table.overwrite(rows, where)
         self.model.overwrite(rows, where)

@@ -27,6 +27,7 @@ from penstock.tables.managed.conform import conform
 from penstock.tables.managed.grouping import partition_arrays, stored
 from penstock.tables.managed.layout import layout_of
 from penstock.tables.managed.table import ManagedTable
+from tests.fixtures.managed_tables import files_below, head_id
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -218,7 +219,7 @@ def test_delete_overwrite_and_dynamic_overwrite_in_sparks_tasks(
     table.delete("app = 'app7' OR id = 8")
     left = rows.where("NOT coalesce(app = 'app7' OR id = 8, false)")
     assert as_set(table.arrow()) == of(left)
-    table.overwrite(rows.where("id = 8"), where="app = 'huge' AND ts < '2026-05-18'")
+    table.overwrite(rows.where("id = 8"), where="(app = 'huge' AND ts < '2026-05-18') OR id = 8")
     left = left.where("NOT coalesce(app = 'huge' AND ts < timestamp'2026-05-18 00:00:00', false)")
     expected = of(left.union(rows.where("id = 8")))
     assert as_set(table.arrow()) == expected == of(table.dataframe(spark))
@@ -419,3 +420,30 @@ def test_tasks_are_counted_on_a_terminal_while_they_run(
     assert "1 of 3 tasks" in terminal.getvalue()
     assert "writing 1 file" in terminal.getvalue()
     assert table.count() == 12
+
+
+def test_rows_that_do_not_match_what_they_replace_are_refused(
+    rows: DataFrame, table: ManagedTable, lake: Any, tmp_path: Path
+) -> None:
+    table.append(rows)
+    before, head = files_below(tmp_path), head_id(table)
+    with pytest.raises(LakeError, match="of the rows do not match \"app = 'app7'\"") as raised:
+        table.overwrite(rows.where("app IN ('app7', 'app8')"), where="app = 'app7'")
+    assert "\n" not in str(raised.value)
+    writer = rows.where("app IN ('app7', 'app8')").write.format("penstock").mode("overwrite")
+    with pytest.raises(Exception, match="of the rows do not match"):
+        writer.options(warehouse=str(lake.warehouse), table=table.name, where="app = 'app7'").save()
+    assert files_below(tmp_path) == before
+    assert head_id(table.refresh()) == head
+
+
+def test_thousands_of_tiny_partitions_are_pruned_to_each_of_them(spark: SparkSession, lake: Any) -> None:
+    rule = penstock.Coalesce("app", record_bytes="32KB")
+    table = lake.create_table("web.tiny", "id bigint, app string", ["app"], coalesce=rule)
+    table.append(spark.range(6_000).selectExpr("id", "concat('app-', id) AS app"))
+    files = table.plan().files
+    assert len(files) == 5, "6,000 apps of some 22 bytes"
+    assert all(file.logical is not None and file.logical.complete for file in files)
+    assert len(table.plan("app = 'app-1234'").files) == 1
+    assert table.partitions().num_rows == 6_000
+    assert table.dataframe(spark).where("app = 'app-1234'").count() == 1

@@ -258,11 +258,11 @@ class TestOperations:
         table = shared(tmp_path, ["a", "b", "a", None], ["b", "c"])
         table.delete("app = 'a'")
         assert ids(table) == judged_ids(table) == [1, 3, 4, 5]
-        table.overwrite(rows(["b", "d"], 10), "app = 'b'")
+        table.overwrite(rows(["b", "d"], 10), "app IN ('b', 'd')")
         assert ids(table) == judged_ids(table) == [3, 5, 10, 11]
         table.overwrite(rows(["d"], 20), dynamic=True)
         assert ids(table) == judged_ids(table) == [3, 5, 10, 20]
-        table.overwrite(rows(["e"], 30), "app IS NULL")
+        table.overwrite(rows(["e"], 30), "app IS NULL OR app = 'e'")
         assert ids(table) == judged_ids(table) == [5, 10, 20, 30]
         table.compact()
         table.expire(older_than=dt.timedelta(0))

@@ -6,6 +6,7 @@ import datetime as dt
 import errno
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,10 @@ from pyiceberg.io.pyarrow import PyArrowFile
 import penstock
 from penstock import Coalesce
 from penstock.errors import LakeError, StorageError
-from penstock.tables.managed.commit import UnknownOutcomeError
+from penstock.tables.iceberg.manifest_list import ManifestLists
+from penstock.tables.iceberg.open import _lists
+from penstock.tables.managed import write as writing
+from penstock.tables.managed.commit import UnknownOutcomeError, commit
 from penstock.tables.managed.table import ManagedTable
 from tests.fixtures.managed_tables import (
     bag,
@@ -105,7 +109,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Full]:
 
 WRITES: dict[str, Callable[[ManagedTable], Any]] = {
     "append": lambda table: table.append(events(10, "abcdefgh")),
-    "overwrite where": lambda table: table.overwrite(events(10), "id = 1"),
+    "overwrite where": lambda table: table.overwrite(events(10), "id = 1 OR id >= 10"),
     "overwrite dynamic": lambda table: table.overwrite(events(10, "b"), dynamic=True),
     "delete": lambda table: table.delete("id = 1"),
     "compact": lambda table: table.compact(),
@@ -121,6 +125,7 @@ class TestFailures:
         table.append(events())
         table.append(events(4))
         rows, before = bag(table.arrow()), files_below(tmp_path)
+        messages: list[str] = []
         failed = room = 0
         while True:
             disk.room = room
@@ -130,17 +135,73 @@ class TestFailures:
             except UnknownOutcomeError:  # the catalog itself could not write: it may not be known what it did
                 assert any(path.endswith(".metadata.json") for path in files_below(tmp_path) - before)
                 before = files_below(tmp_path)
-            except (OSError, penstock.PenstockError):
+            except penstock.PenstockError as error:
+                messages.append(str(error))
                 assert files_below(tmp_path) == before, room
             failed += 1
             disk.room = 1 << 40
             assert bag(reopened(tmp_path).arrow()) == rows, room
             room += 1_301
         assert failed > 5, "the disk was never full"
+        assert all("No space left on device" in each and "free some space" in each for each in messages)
+        assert not any("\n" in each for each in messages)
         disk.room = 1 << 40
         table.refresh()
         table.sweep(older_than=dt.timedelta(0), force=True)
         assert files_below(tmp_path) == reachable(table)
+
+    @pytest.mark.parametrize("write", WRITES)
+    def test_a_folder_that_may_not_be_written_is_a_clear_error_and_nothing_changes(
+        self, table: ManagedTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: str
+    ) -> None:
+        table.append(events(4))
+        before, rows, create = files_below(tmp_path), bag(table.arrow()), PyArrowFile.create
+
+        for kind in (".parquet", ".avro"):
+
+            def refused(self: PyArrowFile, overwrite: bool = False, kind: str = kind) -> Any:
+                if self.location.endswith(kind):
+                    raise PermissionError(errno.EACCES, "Permission denied", self.location)
+                return create(self, overwrite)
+
+            monkeypatch.setattr(PyArrowFile, "create", refused)
+            said = r"cannot be written: .*Permission denied.*; check permissions"
+            with pytest.raises(StorageError, match=said) as raised:
+                WRITES[write](table)
+            assert "\n" not in str(raised.value)
+            monkeypatch.undo()
+            assert files_below(tmp_path) == before
+            assert bag(reopened(tmp_path).arrow()) == rows
+
+    @pytest.mark.parametrize("write", [w for w in WRITES if w != "overwrite dynamic"])
+    def test_a_write_that_meets_expire_tries_again(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: str
+    ) -> None:
+        made = managed_table(tmp_path, EVENTS, ["app"])
+        made.append(events(0, "abcd"))
+        made.append(events(4, "abcd"))
+        twin = managed_table(tmp_path / "twin", EVENTS, ["app"])
+        twin.append(events(0, "abcd"))
+        twin.append(events(4, "abcd"))
+        WRITES[write](twin)
+        twin.append(events(6, "ab"))
+        _lists.cache_clear()
+        table, calls = reopened(tmp_path), []
+
+        def meanwhile(of: Any, sources: Any, change: Any) -> Any:
+            if not calls:
+                calls.append(1)
+                other = reopened(tmp_path)
+                other.append(events(6, "ab"))
+                other.expire(dt.timedelta(0))
+                _lists.cache_clear()
+                sources = replace(sources, lists=ManifestLists())
+            return commit(of, sources, change)
+
+        monkeypatch.setattr(writing, "commit", meanwhile)
+        WRITES[write](table)
+        assert bag(table.arrow()) == bag(twin.arrow()) == bag(reopened(tmp_path).arrow())
+        assert reachable(table) <= files_below(tmp_path)
 
     def test_a_writer_that_is_behind_appends_without_loss(self, table: ManagedTable, tmp_path: Path) -> None:
         behind = [reopened(tmp_path) for _ in range(4)]
@@ -199,7 +260,7 @@ class TestFailures:
         (path,) = [local(task.path) for task in table.plan("id = 10").files]
         Path(path).unlink()
         before = files_below(tmp_path)
-        for write in (lambda: table.delete("id = 10"), lambda: table.overwrite(events(20), "id = 10")):
+        for write in (lambda: table.delete("id = 10"), lambda: table.overwrite(events(20), "id = 10 OR id >= 20")):
             with pytest.raises(StorageError, match="does not exist"):
                 write()
         assert files_below(tmp_path) == before

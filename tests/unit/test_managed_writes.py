@@ -115,6 +115,29 @@ class TestRowsThatDoNotFit:
         assert files_below(tmp_path) == before
         assert bag(table.refresh().arrow()) == bag(events())
 
+    @pytest.mark.parametrize("form", [lambda t: t, lambda t: t.to_batches()[0], lambda t: t.to_reader(max_chunksize=1)])
+    @pytest.mark.parametrize("where", ["app = 'a'", "app = 'a' OR id <= 2", "id > 100", "FALSE", "id / 0 = 1"])
+    def test_rows_that_do_not_match_what_they_replace_are_refused(
+        self, table: ManagedTable, tmp_path: Path, form: Any, where: str
+    ) -> None:
+        before, head = files_below(tmp_path), head_id(table)
+        with pytest.raises(penstock.PenstockError) as caught:
+            table.overwrite(form(events(1, "aabc")), where)
+        assert len(str(caught.value).splitlines()) == 1
+        assert files_below(tmp_path) == before
+        assert head_id(table.refresh()) == head
+        assert bag(table.arrow()) == bag(events())
+
+    def test_rows_that_match_in_other_types_and_names_are_taken(self, tmp_path: Path) -> None:
+        table = managed_table(tmp_path, Schema(NestedField(1, "u", UUIDType()), NestedField(2, "n", LongType())))
+        one = UUID(int=7)
+        where = f"u = '{one}' AND n < 5"
+        table.overwrite(pa.table({"U": [str(one)], "N": pa.array([1], pa.int8())}), where)
+        table.overwrite(pa.table({"n": [2], "u": pa.array([one.bytes], pa.uuid())}), where)
+        assert table.arrow().to_pylist() == [{"u": str(one), "n": 2}]
+        with pytest.raises(LakeError, match=r"1 of the rows do not match .* which says what they replace"):
+            table.overwrite(pa.table({"u": [str(one)], "n": [5]}), where)
+
     def test_where_and_dynamic_exclude_each_other(self, table: ManagedTable, tmp_path: Path) -> None:
         before = files_below(tmp_path)
         with pytest.raises(LakeError, match="both where and dynamic"):

@@ -12,6 +12,7 @@ from penstock.tables.hive.files import read_mapping
 from penstock.tables.hive.table import HiveTable
 from penstock.tables.iceberg.plan import judge_files, served_keys
 from penstock.tables.iceberg.table import IcebergTable
+from penstock.tables.managed.renames import current_properties
 from penstock.tables.managed.shredding import hot_keys
 
 _MOST = 200
@@ -44,5 +45,7 @@ def _of_iceberg(table: IcebergTable) -> list[dict[str, Any]]:
     judgements = [judgement for _, judgement in judge_files(version, table.sources, Pruner(TRUE))]
     terms = [term for term, _ in found]
     told = {each.key: each.to_dict() for each in served_keys(version, terms, judgements)}
-    wanted = {(column, key) for column, (_, keys) in hot_keys(version.metadata.properties).items() for key in keys}
+    wanted = {
+        (column, key) for column, (_, keys) in hot_keys(current_properties(version.metadata)).items() for key in keys
+    }
     return [{**told[str(term)], **each, "current": (each["column"], each["key"]) in wanted} for term, each in found]

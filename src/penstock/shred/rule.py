@@ -28,6 +28,7 @@ from penstock.shred.names import read_names, write_names
 
 PREFIX = "parquet.map.shredding."
 COLUMNS, DUPLICATES, NOTE = f"{PREFIX}columns", f"{PREFIX}duplicates", "penstock.map.shredding.note"
+FIELD_IDS = "penstock.map.shredding.field-ids"
 MOVE, MIRROR = "move", "mirror"
 REJECT, LAST_WINS = "reject", "last-wins"
 _AUTO, _MOST = "auto", 16
@@ -148,7 +149,7 @@ def from_properties(properties: Mapping[str, str]) -> dict[str, Shred]:
 
 def is_property(name: str) -> bool:
     """Whether a property of a table belongs to rules."""
-    return name.startswith(PREFIX) or name == NOTE
+    return name.startswith(PREFIX) or name in (NOTE, FIELD_IDS)
 
 
 def _read_keys(column: str, text: str, mode: str, most: int) -> Shred:

@@ -20,7 +20,7 @@ Every session that is attached registers this source, so what only a write needs
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import (
@@ -76,7 +76,8 @@ class PenstockSource(DataSource):
             raise LakeError("both where and dynamic are set", hint="set one of them")
         check_fits(table, schema)
         removal = write.by_predicate(table, where) if overwrite and not dynamic else None
-        return Writer(dict(self.options), write.prepare(table), overwrite, removal)
+        job = replace(write.prepare(table), only=None if where is None else removal)
+        return Writer(dict(self.options), job, overwrite, removal)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         """A writer for one micro-batch."""

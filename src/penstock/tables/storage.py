@@ -9,15 +9,17 @@ Nothing that this module prints holds a credential: `identity` names an account 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from penstock.errors import MissingError, StorageError
+from penstock.errors import MissingError, PenstockError, StorageError
 from penstock.tables.entries import Entries, LocalEntries, RemoteEntries
 
 Properties = Mapping[str, str]
@@ -120,6 +122,18 @@ class Storage:
         if self.scheme != "file":
             hint = "check the bucket, s3.endpoint, s3.region and the credentials"
         return StorageError(f"cannot read {self.url_of(path)}: {said[:300]}", hint=hint)
+
+
+@contextmanager
+def clear_storage_errors(what: str) -> Iterator[None]:
+    """What a disk or a storage refuses, as one line."""
+    try:
+        yield
+    except PenstockError:
+        raise
+    except OSError as error:
+        hint = "free some space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "check permissions"
+        raise StorageError(f"{what}: {' '.join(str(error).split())[:300]}", hint=hint) from error
 
 
 def is_secret(name: str) -> bool:

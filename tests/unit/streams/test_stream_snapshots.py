@@ -125,7 +125,7 @@ def test_an_overwrite_of_pruned_partitions_still_brings_what_matches(managed: Ma
     managed.append(several(("A", [1]), ("B", [2])))
     stream = Stream(managed, "app = 'A'")
     stream.poll()
-    managed.written.overwrite(several(("B", [3]), ("A", [4])), "app = 'B'")
+    managed.written.overwrite(several(("B", [3]), ("A", [4])), "app = 'B' OR id = 4")
     assert stream.poll() == [4]
 
 

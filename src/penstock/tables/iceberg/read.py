@@ -77,9 +77,9 @@ class Reader:
             columns = set(self._version.columns.arrow.names[:1])  # rows are counted by some column
         table = self._alive(task, shredded.stored(columns, looked_up), first)
         fields = [field for field in self._version.columns.arrow if field.name in columns]
-        arrays = [_as(shredded.column(field.name, table), field.type) for field in fields]
+        arrays = [as_shown(shredded.column(field.name, table), field.type) for field in fields]
         shown = pa.table(arrays, schema=pa.schema(fields))
-        given: dict[Expr, pa.Array] = {term: _as(shredded.key(term, table), term.type) for term in looked_up}
+        given: dict[Expr, pa.Array] = {term: as_shown(shredded.key(term, table), term.type) for term in looked_up}
         for name, term in asked.items():
             rows = read_terms(term, shown, given)
             arrays.append(evaluate(term, rows, table.num_rows, self._zone).values)
@@ -178,7 +178,7 @@ def _as_stored(value: Any, kind: Any) -> Any:
     return UUID(value).bytes if value is not None and str(kind) == "uuid" else value
 
 
-def _as(array: pa.Array, to: pa.DataType) -> pa.Array:
+def as_shown(array: pa.Array, to: pa.DataType) -> pa.Array:
     """A column in the type that the core uses."""
     stored = array.storage if isinstance(array.type, pa.BaseExtensionType) else array
     if to == pa.string() and pa.types.is_fixed_size_binary(stored.type):
@@ -187,14 +187,14 @@ def _as(array: pa.Array, to: pa.DataType) -> pa.Array:
         return as_type(array, to)
     null = array.is_null()
     if pa.types.is_struct(to):
-        parts = [_as(array.field(i), field.type) for i, field in enumerate(to)]
+        parts = [as_shown(array.field(i), field.type) for i, field in enumerate(to)]
         return pa.StructArray.from_arrays(parts, fields=list(to), mask=null)
     if pa.types.is_map(to):
         entries = entries_of(array)
-        keys, items = _as(entries.keys, to.key_type), _as(entries.items, to.item_type)
+        keys, items = as_shown(entries.keys, to.key_type), as_shown(entries.items, to.item_type)
         return build_maps(to, entries.offsets, keys, items, np.asarray(null))
     offsets = pa.array(np.concatenate([[0], np.cumsum(pc.fill_null(pc.list_value_length(array), 0))]), pa.int32())
-    return pa.ListArray.from_arrays(offsets, _as(array.flatten(), to.value_type), to, mask=null)
+    return pa.ListArray.from_arrays(offsets, as_shown(array.flatten(), to.value_type), to, mask=null)
 
 
 def _has_uuid(stored: pa.DataType) -> bool:

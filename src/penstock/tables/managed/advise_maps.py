@@ -12,6 +12,7 @@ from penstock.shred.nested import field_at
 from penstock.shred.sidecars import shreddable_maps
 from penstock.tables.iceberg.table import IcebergTable
 from penstock.tables.managed.choose import sample_of
+from penstock.tables.managed.renames import current_properties
 from penstock.tables.managed.shredding import hot_keys
 
 _SHOWN, _MOST = 10, 16
@@ -68,7 +69,7 @@ def advise_maps(table: IcebergTable) -> tuple[MapAdvice, ...]:
     sample = sample_of(table, names)
     if not sample.num_rows:
         return ()
-    rules = hot_keys(table.table.metadata.properties)
+    rules = hot_keys(current_properties(table.table.metadata))
     found = []
     for path in columns:
         column = ".".join(path)

@@ -20,6 +20,7 @@ from penstock.shred.sidecars import map_path
 from penstock.tables import bridge
 from penstock.tables.iceberg.read import Reader
 from penstock.tables.iceberg.table import IcebergTable
+from penstock.tables.managed.renames import current_properties
 from penstock.tables.managed.shredding import hot_keys
 from penstock.tables.managed.sidecars import set_chosen
 
@@ -72,7 +73,7 @@ class _Auto:
 def _auto(table: IcebergTable) -> list[_Auto]:
     """The maps whose keys are found; a rule that fits no column is left out."""
     metadata = table.table.metadata
-    rules = hot_keys(metadata.properties).items()
+    rules = hot_keys(current_properties(metadata)).items()
     found = [(column, map_path(metadata.schema(), column), rule, keys) for column, (rule, keys) in rules if rule.auto]
     return [_Auto(column, path, rule.most, keys) for column, path, rule, keys in found if path is not None]
 

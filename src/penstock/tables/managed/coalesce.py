@@ -28,6 +28,7 @@ from penstock.shred.names import read_names, write_names
 
 COLUMNS, BELOW = "penstock.coalesce.columns", "penstock.coalesce.below-bytes"
 VALUES, RECORD = "penstock.coalesce.values", "penstock.coalesce.record-bytes"
+FIELD_IDS = "penstock.coalesce.field-ids"
 _BELOW, _RECORD = "32MB", 256 << 10
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", re.IGNORECASE)
 # The one NaN of all tuples: a set finds it by what it is, not by what it equals.

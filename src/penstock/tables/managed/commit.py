@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.errors import ConflictError, LakeError
+from penstock.errors import ConflictError, LakeError, PenstockError
 from penstock.tables.iceberg.plan import Sources
 from penstock.tables.managed.snapshot import Change, Draft, StreamBatch
 
@@ -52,6 +52,13 @@ def commit(table: Any, sources: Sources, change: Change) -> Any:
             except CommitFailedException:
                 time.sleep(wait)
                 table = fresh(table)
+            except UnknownOutcomeError:
+                raise
+            except (PenstockError, OSError):
+                newest = fresh(table)
+                if not has_moved_on(table, newest):
+                    raise
+                table = newest  # the snapshot has expired, and its files are gone
     except UnknownOutcomeError:
         raise
     except Exception:
@@ -83,6 +90,11 @@ def update(table: Any, requirements: Sequence[Any], updates: Sequence[Any]) -> A
 def fresh(table: Any) -> Any:
     """The table as the catalog has it now."""
     return table.catalog.load_table(table.name())
+
+
+def has_moved_on(table: Any, newest: Any) -> bool:
+    """Whether a table has another snapshot now: files of the one before may be gone."""
+    return bool(newest.metadata.current_snapshot_id != table.metadata.current_snapshot_id)
 
 
 def waits() -> Iterator[float]:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
-from penstock.errors import ConflictError
+from penstock.errors import ConflictError, PenstockError
 from penstock.predicate.tree import Expr, Lookup
 from penstock.progress import Count, Counted, counted, progress
 from penstock.prune.plan import FileTask, Plan
@@ -32,7 +32,7 @@ from penstock.tables.iceberg.plan import only
 from penstock.tables.iceberg.read import Reader
 from penstock.tables.iceberg.table import IcebergTable
 from penstock.tables.managed.choose import choose_again
-from penstock.tables.managed.commit import fresh
+from penstock.tables.managed.commit import fresh, has_moved_on
 from penstock.tables.managed.files import WriteJob, WrittenFile, write_rows
 from penstock.tables.managed.layout import Layout, Tuple
 from penstock.tables.managed.live import LiveFile, live_files, logical_sizes
@@ -130,11 +130,16 @@ def _compact(table: IcebergTable, reopen: Callable[[Any], IcebergTable], where: 
     """Compact once; PyIceberg's table afterwards, and what was done."""
     for _ in range(_ATTEMPTS):
         now = reopen(fresh(table.table))
-        work = _Work(now, where)
-        if not work.chosen and not work.manifests_need_order:
-            return now.table, _Pass(work, ())
-        job = work.job()
-        files = work.write(job)
+        try:
+            work = _Work(now, where)
+            if not work.chosen and not work.manifests_need_order:
+                return now.table, _Pass(work, ())
+            job = work.job()
+            files = work.write(job)
+        except (PenstockError, OSError):
+            if not has_moved_on(now.table, fresh(now.table)):
+                raise
+            continue  # files of a snapshot that expired are gone
         change = Change("replace", files, frozenset(work.chosen), now.version.snapshot_id, sort_manifests=True)
         published = attempt(now, job, files, change)
         if published is not None:

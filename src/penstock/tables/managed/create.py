@@ -12,8 +12,8 @@ import pyarrow as pa
 from penstock.errors import LakeError, SchemaError
 from penstock.predicate.schema import as_schema
 from penstock.shred.rule import Shred
-from penstock.tables.managed.coalesce import Coalesce, to_properties
-from penstock.tables.managed.layout import Layout, kinds_of, typed_rule, with_rule
+from penstock.tables.managed.coalesce import Coalesce
+from penstock.tables.managed.layout import Layout, rule_properties, typed_rule, with_rule
 from penstock.tables.managed.sidecars import schema_with_sidecars
 
 _FIELD = re.compile(r"\s*(?:(\w+)\s*\((.*)\)|(.+?))\s*")
@@ -93,7 +93,7 @@ def partition_spec(schema: Any, partition_by: str | Sequence[str]) -> Any:
 def _rule_properties(schema: Any, spec: Any, rule: Coalesce) -> dict[str, str]:
     typed = typed_rule(schema, rule)
     with_rule(Layout(schema, spec), [spec], typed)  # whether the table is partitioned by the rule's columns
-    return to_properties(typed, kinds_of(schema, typed))
+    return rule_properties(schema, typed)
 
 
 def _texts(partition_by: str | Sequence[str]) -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 from uuid import uuid4
 
 import numpy as np
@@ -34,6 +34,7 @@ from penstock.tables.managed.grouping import Groups, group_rows, partition_array
 from penstock.tables.managed.layout import Layout, Tuple
 from penstock.tables.managed.shredding import Tally
 from penstock.tables.managed.slots import Slot, assign
+from penstock.tables.storage import clear_storage_errors
 
 TARGET, _TARGET = "write.target-file-size-bytes", 512 << 20
 _GROUP_ROWS, _GROUP_BYTES = 500_000, 128 << 20
@@ -41,6 +42,14 @@ _GROUP_ROWS, _GROUP_BYTES = 500_000, 128 << 20
 _SHARED_GROUP_ROWS, _SHARED_GROUP_BYTES_PER_COLUMN = 65_536, 512 << 10
 _GATHERED = 256 << 20
 _SAMPLE = 20_000
+
+
+class RowCheck(Protocol):
+    """What rows must be like to be written."""
+
+    def check(self, rows: pa.Table) -> None:
+        """An error for rows that may not be written."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,7 @@ class WriteJob:
     known: Mapping[Tuple, float] = field(default_factory=dict, repr=False)  # bytes of logical partitions in the table
     known_is_all: bool = False  # whether these count the rows that are written as well
     bytes_per_row: float | None = None
+    only: RowCheck | None = field(default=None, repr=False)  # what rows must be like
     id: str = field(default_factory=lambda: uuid4().hex)
 
     def expected(self, tuples: Sequence[Tuple], sizes: Sequence[float]) -> list[float]:
@@ -64,7 +74,14 @@ class WriteJob:
 
     def again(self) -> WriteJob:
         """The job for rows that the table has already: what another engine wrote is not refused."""
-        return replace(self, layout=replace(self.layout, last_wins=True))
+        return replace(self, layout=replace(self.layout, last_wins=True), only=None)
+
+    def conform(self, rows: pa.Table) -> pa.Table:
+        """Rows as files have them; an error for those that may not be written."""
+        found = conform(rows, self.layout)
+        if self.only is not None:
+            self.only.check(found)
+        return found
 
     @cached_property
     def options(self) -> dict[str, Any]:
@@ -273,6 +290,11 @@ def write_slots(
 
     Rows without a slot are given one here, so many bytes of them at a time.
     """
+    with clear_storage_errors(f"files in {job.folder} cannot be written"):
+        return _write_slots(job, runs, gathered)
+
+
+def _write_slots(job: WriteJob, runs: Iterable[tuple[Slot | None, pa.Table]], gathered: int) -> list[WrittenFile]:
     done: list[WrittenFile] = []
     current: Slot | None = None
     writer: SlotWriter | None = None
@@ -302,14 +324,14 @@ def _placed(
     loose: list[pa.Table] = []
     for slot, rows in runs:
         if slot is not None:
-            yield slot, conform(rows, job.layout)
+            yield slot, job.conform(rows)
         elif rows.num_rows:
             loose.append(rows)
             if sum(part.nbytes for part in loose) >= gathered:
-                yield from _arranged(job, conform(pa.concat_tables(loose), job.layout))
+                yield from _arranged(job, job.conform(pa.concat_tables(loose)))
                 loose = []
     if loose:
-        yield from _arranged(job, conform(pa.concat_tables(loose), job.layout))
+        yield from _arranged(job, job.conform(pa.concat_tables(loose)))
 
 
 def _arranged(job: WriteJob, table: pa.Table) -> Iterator[tuple[Slot, pa.Table]]:

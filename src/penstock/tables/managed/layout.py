@@ -21,7 +21,8 @@ from penstock.errors import LakeError, PenstockWarning
 from penstock.shred.record import read_record
 from penstock.shred.rule import DUPLICATES, LAST_WINS, REJECT
 from penstock.shred.sidecars import read_sidecars, visible
-from penstock.tables.managed.coalesce import Coalesce, as_stored, from_properties
+from penstock.tables.managed.coalesce import FIELD_IDS, Coalesce, as_stored, from_properties, to_properties
+from penstock.tables.managed.renames import current_properties, field_ids
 from penstock.tables.managed.shredding import ShreddedMap, Tally, footer_of, shredded_maps, split_rows
 
 SMALL = "[#small]"
@@ -186,7 +187,7 @@ def layout_of(metadata: Any) -> Layout:
 
     A rule that does not fit the partitioning any more, because another engine changed that, is left out.
     """
-    stored, properties = metadata.schema(), metadata.properties
+    stored, properties = metadata.schema(), current_properties(metadata)
     sidecars = read_sidecars(stored, properties)
     schema, hidden = visible(stored, sidecars), {sidecar.id for sidecar in sidecars}
     layout = Layout(
@@ -238,9 +239,10 @@ def _typed(value: Any, kind: Any) -> Any:
     return found
 
 
-def kinds_of(schema: Any, rule: Coalesce) -> list[Any]:
-    """Iceberg's types of a rule's columns."""
-    return [_column(schema, name).field_type for name in rule.columns]
+def rule_properties(schema: Any, rule: Coalesce) -> dict[str, str]:
+    """A typed rule as properties of a table, with the field ids of its columns."""
+    kinds = [_column(schema, name).field_type for name in rule.columns]
+    return {**to_properties(rule, kinds), FIELD_IDS: field_ids(schema, rule.columns)}
 
 
 def _column(schema: Any, name: str) -> Any:

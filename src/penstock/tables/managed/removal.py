@@ -14,12 +14,13 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from penstock.errors import LakeError
 from penstock.predicate.bind import bind_text
 from penstock.predicate.evaluate import filter_table
-from penstock.predicate.tree import TRUE
+from penstock.predicate.tree import TRUE, Column, walk
 from penstock.prune.plan import FileTask
 from penstock.prune.verdict import Verdict
-from penstock.tables.iceberg.read import Reader
+from penstock.tables.iceberg.read import Reader, as_shown
 from penstock.tables.iceberg.table import IcebergTable
 from penstock.tables.managed.coalesce import NAN, as_stored
 from penstock.tables.managed.conform import conform
@@ -68,6 +69,17 @@ class ByPredicate:
         files = list(table.plan(self.where).files)
         whole = frozenset(task.path for task in files if task.verdict == Verdict.KEEP_WHOLE)
         return Found(whole, tuple(unfiltered(task) for task in files if task.path not in whole))
+
+    def check(self, rows: pa.Table) -> None:
+        """An error when rows that are to be written in place of these do not match; they are as files have them."""
+        predicate = bind_text(self.where, self.schema, self.context)
+        used = {node.path[0] for node in walk(predicate) if isinstance(node, Column)} or {self.schema.names[0]}
+        fields = pa.schema([field for field in self.schema if field.name in used])
+        columns = [as_shown(rows.column(field.name).combine_chunks(), field.type) for field in fields]
+        others = self.stays(pa.table(columns, schema=fields)).num_rows
+        if others:
+            said = f"{others:,} of the rows do not match {self.where!r}, which says what they replace"
+            raise LakeError(said, hint="filter the rows, or change where; nothing was written")
 
     def stays(self, rows: pa.Table) -> pa.Table:
         """The rows for which it is not true."""

@@ -6,9 +6,9 @@ import time
 from typing import Any
 
 from penstock.errors import ConflictError
-from penstock.tables.managed.coalesce import BELOW, COLUMNS, RECORD, VALUES, Coalesce, to_properties
+from penstock.tables.managed.coalesce import BELOW, COLUMNS, FIELD_IDS, RECORD, VALUES, Coalesce
 from penstock.tables.managed.commit import fresh, update, waits
-from penstock.tables.managed.layout import kinds_of, layout_of, typed_rule, with_rule
+from penstock.tables.managed.layout import layout_of, rule_properties, typed_rule, with_rule
 
 
 def set_rule(table: Any, rule: Coalesce | None) -> Any:
@@ -24,8 +24,12 @@ def set_rule(table: Any, rule: Coalesce | None) -> Any:
             layout = layout_of(metadata)
             typed = typed_rule(layout.schema, rule)
             with_rule(layout, metadata.partition_specs, typed)
-            wanted = to_properties(typed, kinds_of(layout.schema, typed))
-        gone = [name for name in (COLUMNS, BELOW, VALUES, RECORD) if name in metadata.properties and name not in wanted]
+            wanted = rule_properties(layout.schema, typed)
+        gone = [
+            name
+            for name in (COLUMNS, FIELD_IDS, BELOW, VALUES, RECORD)
+            if name in metadata.properties and name not in wanted
+        ]
         updates: list[Any] = [SetPropertiesUpdate(updates=wanted)] if wanted else []
         updates += [RemovePropertiesUpdate(removals=gone)] if gone else []
         if not updates:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.errors import ConflictError
-from penstock.shred.rule import DUPLICATES, Shred, from_properties, is_property, to_properties
+from penstock.shred.rule import DUPLICATES, FIELD_IDS, Shred, from_properties, is_property, to_properties
 from penstock.shred.sidecars import (
     Sidecar,
     check_names,
@@ -27,6 +27,7 @@ from penstock.shred.sidecars import (
     visible,
 )
 from penstock.tables.managed.commit import fresh, waits
+from penstock.tables.managed.renames import current_properties, field_ids
 from penstock.tables.managed.shredding import chosen_property, hot_keys
 
 
@@ -60,6 +61,7 @@ def schema_with_sidecars(schema: Any, rules: Mapping[str, Shred]) -> tuple[Any, 
         for field in numbered.fields
     ]
     properties = to_properties(rules) | (known_property(final) if final else {})
+    properties |= {FIELD_IDS: field_ids(numbered, rules)} if rules else {}
     return Schema(*fields, identifier_field_ids=numbered.identifier_field_ids), properties
 
 
@@ -72,13 +74,13 @@ def set_rules(table: Any, new: Mapping[str, Shred], without: Set[str] | None) ->
     for wait in waits():
         table = fresh(table)
         schema, properties = table.metadata.schema(), table.metadata.properties
-        present = {} if without is None else from_properties(properties)
+        present = {} if without is None else from_properties(current_properties(table.metadata))
         shown = visible(schema, read_sidecars(schema, properties))
         check_names(field.name for field in shown.fields)
         for column in new:
             source_map(shown, column)
         rules = {column: rule for column, rule in present.items() if column.lower() not in changed} | dict(new)
-        wanted = to_properties(rules)
+        wanted = to_properties(rules) | ({FIELD_IDS: field_ids(shown, rules)} if rules else {})
         kept = {chosen_property(column) for column, rule in rules.items() if rule.auto}
         gone = [name for name in properties if is_property(name) and name not in {*wanted, *kept, DUPLICATES}]
         if _committed(table, (), (), wanted, gone):
@@ -118,7 +120,7 @@ def _needed(metadata: Any) -> tuple[list[Sidecar], list[Sidecar]]:
     schema, properties = metadata.schema(), metadata.properties
     sidecars = read_sidecars(schema, properties)
     rules, keys = {}, {}
-    for column, (rule, own) in hot_keys(properties).items():
+    for column, (rule, own) in hot_keys(current_properties(metadata)).items():
         if map_path(schema, column) is not None:
             rules[column], keys[column] = rule, own
     new = missing(schema, sidecars, rules, keys) if rules else []

@@ -7,6 +7,7 @@ It reads like any Iceberg table. The object is the newest version that it has se
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,9 +26,11 @@ from penstock.tables.managed.commit import fresh
 from penstock.tables.managed.compact import Compaction, compact
 from penstock.tables.managed.expire import Expired, expire
 from penstock.tables.managed.layout import layout_of
+from penstock.tables.managed.renames import current_properties
 from penstock.tables.managed.rule import set_rule
 from penstock.tables.managed.sidecars import set_rules
 from penstock.tables.managed.sweep import Swept, sweep
+from penstock.tables.storage import clear_storage_errors
 
 
 @dataclass(frozen=True)
@@ -38,23 +41,27 @@ class ManagedTable(IcebergTable):
 
     def append(self, rows: Any, *, properties: dict[str, str] | None = None) -> None:
         """Add rows: a Spark DataFrame, or Arrow's, which needs no Spark; `properties` go into the snapshot."""
-        self._move(write.append(self._writable(), rows, properties or {}))
+        with self._storage_errors():
+            self._move(write.append(self._writable(), rows, properties or {}))
 
     def overwrite(
         self, rows: Any, where: str | None = None, *, dynamic: bool = False, properties: dict[str, str] | None = None
     ) -> None:
         """Put rows in the place of others: of all, of those that match `where`, or, with `dynamic`, of all rows in
         the logical partitions that the new rows have."""
-        self._move(write.overwrite(self._writable(), self.reopened, rows, where, dynamic, properties or {}))
+        with self._storage_errors():
+            self._move(write.overwrite(self._writable(), self.reopened, rows, where, dynamic, properties or {}))
 
     def delete(self, where: str, *, properties: dict[str, str] | None = None) -> None:
         """Take away the rows that match; files whose rows all match are dropped without being read."""
-        self._move(write.delete(self._writable(), self.reopened, where, properties or {}))
+        with self._storage_errors():
+            self._move(write.delete(self._writable(), self.reopened, where, properties or {}))
 
     def compact(self, where: str | None = None) -> Compaction:
         """Merge small files, and put every row where today's rule wants it; `where` names the files to look at."""
-        published, done = compact(self._writable(), self.reopened, where)
-        self._move(published)
+        with self._storage_errors():
+            published, done = compact(self._writable(), self.reopened, where)
+            self._move(published)
         return done
 
     @property
@@ -69,7 +76,7 @@ class ManagedTable(IcebergTable):
     @property
     def shred(self) -> dict[str, Shred]:
         """The rules that say which keys of maps have columns of their own."""
-        return from_properties(self.table.metadata.properties)
+        return from_properties(current_properties(self.table.metadata))
 
     def set_shred(self, rules: Mapping[str, Shred | str | Sequence[str] | None] | None) -> None:
         """Change the rules of some maps; None takes one away, or, instead of rules, all of them.
@@ -80,6 +87,9 @@ class ManagedTable(IcebergTable):
         new = as_rules({column: rule for column, rule in (rules or {}).items() if rule is not None})
         gone = None if rules is None else {str(column).lower() for column, rule in rules.items() if rule is None}
         self._move(set_rules(self._writable().table, new, gone))
+
+    def _storage_errors(self) -> AbstractContextManager[None]:
+        return clear_storage_errors(f"{self.name} cannot be written")
 
     def refresh(self) -> ManagedTable:
         """Move on to the table as it is now."""

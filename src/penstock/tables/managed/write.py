@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.errors import ConflictError, LakeError
+from penstock.errors import ConflictError, LakeError, PenstockError
 from penstock.predicate.bind import bind_text
 from penstock.progress import Count, Counted, progress
 from penstock.prune.plan import FileTask
@@ -28,6 +28,7 @@ from penstock.tables.managed.commit import (
     UnknownOutcomeError,
     commit,
     fresh,
+    has_moved_on,
     update,
     waits,
 )
@@ -80,7 +81,7 @@ def overwrite(
         raise LakeError("overwrite has both where and dynamic", hint="give one of them")
     predicate = None if dynamic else _predicate(table, "TRUE" if where is None else where)
     job, data = prepare_for(table, data)
-    files = produce(job, data)
+    files = produce(replace(job, only=None if where is None else predicate), data)
     removal = predicate if predicate is not None else ByPartition(job.layout, fine_tuples(job.layout, files))
     return replace_rows(table, reopen, job, files, removal, properties)
 
@@ -104,7 +105,7 @@ def delete(table: IcebergTable, reopen: Reopen, where: str, properties: dict[str
     return _take_away(table, reopen, prepare(table), predicate, "delete", (), properties)
 
 
-def by_predicate(table: IcebergTable, where: str | None) -> Removal:
+def by_predicate(table: IcebergTable, where: str | None) -> ByPredicate:
     """The removal of the rows that match; of all, without a predicate."""
     return _predicate(table, "TRUE" if where is None else where)
 
@@ -122,11 +123,24 @@ def prepare(table: IcebergTable, *, files: Sequence[LiveFile] | None = None) -> 
     if layout.coarse is not None and layout.coarse.spec_id not in now.metadata.specs():
         now, layout = _with_coarse(now)
     if files is None and layout.rule is not None and layout.rule.below is not None:
-        files = live_files(table, layout)
+        files = _live(table, layout)
     metadata = now.metadata
     sizes = logical_sizes(files or ())
     per_row = _bytes_per_row(metadata)
     return WriteJob(layout, now.io, data_folder(now), metadata.properties, sizes, bytes_per_row=per_row)
+
+
+def _live(table: IcebergTable, layout: Layout) -> list[LiveFile]:
+    """The files of a table; those of its newest snapshot, when this one expires at the same time."""
+    for _ in range(_PLANS):
+        try:
+            return live_files(table, layout)
+        except (PenstockError, OSError):
+            newest = fresh(table.table)
+            if not has_moved_on(table.table, newest):
+                raise
+            table = replace(table, table=newest)
+    raise ConflictError(f"{table.name} was changed by other writers all the time", hint="try again")
 
 
 def produce(job: WriteJob, data: Any) -> list[WrittenFile]:
@@ -172,8 +186,13 @@ def _take_away(
 ) -> Any:
     for _ in range(_PLANS):
         now = reopen(fresh(table.table))
-        found = removal.find(now)
-        removed, rewritten = _rewritten(now, job, removal, found)
+        try:
+            found = removal.find(now)
+            removed, rewritten = _rewritten(now, job, removal, found)
+        except (PenstockError, OSError):
+            if not has_moved_on(now.table, fresh(now.table)):
+                raise
+            continue  # files of a snapshot that expired are gone
         if not removed and not files:
             return now.table
         change = Change(
