@@ -35,6 +35,9 @@ class PenstockError(Exception):
 class PenstockWarning(UserWarning):
     """Something worth knowing that does not stop the work: files that are not read, limits that come near."""
 
+    def __str__(self) -> str:
+        return printable(super().__str__())
+
 
 class PredicateError(PenstockError, ValueError):
     """A predicate that cannot be read; `position` is the offset into `text` where it went wrong."""
@@ -106,9 +109,12 @@ def _one_line(*parts: str | None) -> str:
     return printable(line)
 
 
-def printable(text: str) -> str:
-    """A text on one line: what would not simply be drawn, such as a mark that turns the direction, as its escape."""
-    return text if text.isprintable() else "".join(map(_shown, text))
+def printable(text: str, keep: str = "") -> str:
+    """A text on one line: what would not simply be drawn, such as a mark that turns the direction, as its escape.
+
+    Characters to `keep` stay as they are, such as the line breaks of a text that has several.
+    """
+    return text if text.isprintable() else "".join(c if c in keep else _shown(c) for c in text)
 
 
 def _excerpt(text: str, position: int) -> str:

@@ -15,6 +15,8 @@ from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
+from penstock.errors import printable
+
 T = TypeVar("T")
 
 _BAR = 20  # columns
@@ -103,7 +105,7 @@ def _begin(doing: str, counted: Callable[[], Counted | None] | None) -> tuple[An
         if not _shown:
             _shown.append(_display())
             _shown[0].start()
-        return _shown[0], _shown[0].add_task(doing, total=None, counted=counted)
+        return _shown[0], _shown[0].add_task(printable(doing), total=None, counted=counted)
 
 
 def _end(display: Any, line: Any) -> None:

@@ -97,7 +97,7 @@ def test_compact_takes_a_predicate(table: ManagedTable, tmp_path: Path) -> None:
         (["advise", "web.nosuch"], "no table 'web.nosuch'"),
         (["compact", "web.t", "--where", "nosuch = 1"], "unknown column 'nosuch'"),
         (["expire", "web.t", "--older-than", "soon"], "'soon' is no age; write a number and a unit"),
-        (["expire", "web.t", "--keep-last", "0"], "keep_last is 0"),
+        (["expire", "web.t", "--keep-last", "0"], "--keep-last is 0"),
         (["expire", "web.t", "--keep-last", "x"], "Invalid value for '--keep-last'"),
         (
             ["sweep", "web.t", "--older-than", "10 minutes"],
@@ -189,7 +189,7 @@ def test_a_column_that_a_source_does_not_have_is_said_before_spark_is_started(
     source = str(file if kind == "file" else tmp_path / "h")
     before = files_below(tmp_path)
     done = run(tmp_path, "ingest", source, "new.t", "--partition-by", "n, ap")
-    assert (done.exit_code, done.stderr) == (2, "Error: partition_by 'ap': no column 'ap'; did you mean 'app'?\n")
+    assert (done.exit_code, done.stderr) == (2, "Error: --partition-by 'ap': no column 'ap'; did you mean 'app'?\n")
     assert files_below(tmp_path) == before
     with pytest.raises(AssertionError, match="Spark was started"):
         CliRunner().invoke(

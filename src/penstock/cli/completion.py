@@ -14,10 +14,12 @@ import json as jsonlib
 import click
 from click.shell_completion import get_completion_class
 
+from penstock.cli.output import echo
+
 
 def completion(command: click.Command, shell: str, json: bool) -> None:
     """Print the script for a shell."""
     kind = get_completion_class(shell)
     assert kind is not None, shell
     script = kind(command, {}, "penstock", "_PENSTOCK_COMPLETE").source()
-    click.echo(jsonlib.dumps({"shell": shell, "script": script}, indent=2) if json else script)
+    echo(jsonlib.dumps({"shell": shell, "script": script}, indent=2) if json else script)

@@ -9,6 +9,7 @@ import click
 
 from penstock.cli.access import check_place, hide_secrets
 from penstock.cli.checks import MEND, Check, check_machine, check_spark
+from penstock.cli.output import echo
 from penstock.errors import printable
 
 
@@ -21,9 +22,9 @@ def doctor(table: str | None, place: Mapping[str, str | None], spark: bool, json
             _show(check)
     problems = sum(not check.ok for check in done)
     if json:
-        click.echo(jsonlib.dumps({"ok": not problems, "checks": [check.to_dict() for check in done]}, indent=2))
+        echo(jsonlib.dumps({"ok": not problems, "checks": [check.to_dict() for check in done]}, indent=2))
     else:
-        click.echo(f"{problems} {'problem' if problems == 1 else 'problems'}" if problems else "all is well")
+        echo(f"{problems} {'problem' if problems == 1 else 'problems'}" if problems else "all is well")
     return not problems
 
 
@@ -39,6 +40,7 @@ def _checks(table: str | None, place: Mapping[str, str | None], spark: bool, bef
 
 def _show(check: Check) -> None:
     verdict = click.style("ok     ", fg="green") if check.ok else click.style("problem", fg="red", bold=True)
-    click.echo(f"{verdict}  {check.name:<11}{printable(check.found)}")
+    click.echo(verdict, nl=False)
+    echo(f"  {check.name:<11}{printable(check.found)}")
     if check.fix is not None:
-        click.echo(f"{'fix':>7}  {'':<11}{printable(check.fix)}")
+        echo(f"{'fix':>7}  {'':<11}{printable(check.fix)}")

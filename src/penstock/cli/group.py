@@ -15,7 +15,8 @@ from typing import Any, NoReturn
 
 import click
 
-from penstock.errors import PenstockError
+from penstock.cli.output import echo, with_options
+from penstock.errors import PenstockError, printable
 
 
 class _BadInput(click.ClickException):
@@ -33,7 +34,10 @@ class Commands(click.Group):
             try:
                 return super().invoke(ctx)
             except PenstockError as error:
-                raise _BadInput(str(error)) from error
+                command = self.get_command(ctx, ctx.invoked_subcommand or "")
+                raise _BadInput(with_options(str(error), command)) from error
+            except click.UsageError as error:
+                raise click.UsageError(printable(error.format_message()), error.ctx) from None
             except KeyboardInterrupt:
                 _stop(ctx)
             except Exception as error:
@@ -46,7 +50,7 @@ class Commands(click.Group):
 
 
 def _stop(ctx: click.Context) -> NoReturn:
-    click.echo("stopped", err=True)
+    echo("stopped", err=True)
     ctx.exit(130)
 
 

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-import click
-
+from penstock.cli.output import echo
 from penstock.cli.tables import tell
 from penstock.errors import LakeError, StorageError
 from penstock.progress import counted
@@ -63,15 +62,15 @@ def ingest(place: Mapping[str, Any], json: bool) -> None:
 
 def _show(done: Mapping[str, Any], json: bool) -> None:
     if json:
-        click.echo(jsonlib.dumps(done, indent=2))
+        echo(jsonlib.dumps(done, indent=2))
         return
     rows = f"{counted(done['rows'], 'row')} in {counted(done['files'], 'file')}"
     if done["made"]:
-        click.echo(f"{rows} added to {done['table']}, which is new")
+        echo(f"{rows} added to {done['table']}, which is new")
     elif done["mode"] == "append":
-        click.echo(f"{rows} added to {done['table']}, which has {counted(done['total_rows'], 'row')} now")
+        echo(f"{rows} added to {done['table']}, which has {counted(done['total_rows'], 'row')} now")
     else:
-        click.echo(f"{rows} written to {done['table']}, in the place of all others")
+        echo(f"{rows} written to {done['table']}, in the place of all others")
 
 
 def _check_partitions(kind: str, place: Mapping[str, Any]) -> None:

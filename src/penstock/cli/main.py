@@ -40,7 +40,7 @@ _warehouse = click.option("--warehouse", default="./warehouse", show_default=Tru
 _catalog = click.option("--catalog", help="A catalog of PyIceberg's configuration instead of the warehouse's own.")
 _snapshot = click.option("--snapshot", help="A snapshot's id, a time, a tag or a branch of an Iceberg table.")
 _storage = click.option("--storage", help="A catalog of PyIceberg's configuration whose storage settings are used.")
-_timezone = click.option("--timezone", default="UTC", show_default=True, help="The zone of times without one.")
+_timezone = click.option("--timezone", help="The zone of times without one.  [default: UTC, or as it was registered]")
 
 
 @main.command(cls=Predicated)

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import click
-
+from penstock.cli.output import echo
 from penstock.errors import LakeError
 
 
@@ -47,7 +46,7 @@ def sweep(place: Mapping[str, str], older_than: str, dry_run: bool, json: bool) 
         done = managed_table(place).sweep(older_than, dry_run=dry_run)
     if dry_run and not json:
         for path in done.paths:
-            click.echo(path)
+            echo(path)
     _show(done, json)
 
 
@@ -77,4 +76,4 @@ def managed_table(place: Mapping[str, str]) -> Any:
 
 
 def _show(found: Any, json: bool) -> None:
-    click.echo(jsonlib.dumps(found.to_dict(), indent=2, default=str) if json else str(found))
+    echo(jsonlib.dumps(found.to_dict(), indent=2, default=str) if json else str(found))

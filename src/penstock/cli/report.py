@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-import click
-
+from penstock.cli.output import echo, echo_note
 from penstock.cli.tables import open_table, tell
 from penstock.errors import StorageError
 
@@ -30,7 +29,7 @@ def report(
     with progress(f"looking at {place['table']}"):
         data = collect(_opened(place), where, path=path, advice=advice)
     if json:
-        click.echo(jsonlib.dumps(data, indent=2))
+        echo(jsonlib.dumps(data, indent=2))
         return
     octets = page(data).encode()
     try:
@@ -39,10 +38,10 @@ def report(
     except OSError as error:
         raise _cannot_write(output, error.strerror or str(error)) from None
     for note in data["notes"]:
-        click.echo(f"note: {note}", err=True)
+        echo_note(note)
     kept, total = data["report"]["files"]["kept"], data["table"]["files"]
     said = f"{Counted(kept, total, 'file')} {'is' if kept == 1 else 'are'} read"
-    click.echo(f"{output}: {human_bytes(len(octets))}; {said}")
+    echo(f"{output}: {human_bytes(len(octets))}; {said}")
 
 
 def serve(place: Mapping[str, str], port: int, advice: bool, show: bool, json: bool = False) -> None:
@@ -52,7 +51,7 @@ def serve(place: Mapping[str, str], port: int, advice: bool, show: bool, json: b
 
     with Server(Collector(_opened(place), advice), port) as server, suppress(KeyboardInterrupt):
         said = f"{place['table']} is shown at {server.url} on this machine only; Ctrl-C ends it"
-        click.echo(jsonlib.dumps({"table": place["table"], "url": server.url}) if json else said)
+        echo(jsonlib.dumps({"table": place["table"], "url": server.url}) if json else said)
         if show:
             webbrowser.open(server.url)
         server.serve_forever()

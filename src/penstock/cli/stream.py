@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-import click
 import pyarrow as pa
 
+from penstock.cli.output import echo
 from penstock.cli.tables import open_table, tell
 from penstock.cli.values import as_json
-from penstock.errors import LakeError
+from penstock.errors import LakeError, printable
 from penstock.progress import counted, is_shown
 from penstock.stream.feed import Feed, Limit, Look
 from penstock.stream.open import open_feed
@@ -89,7 +89,7 @@ def stream(place: Mapping[str, str], options: Mapping[str, Any], printing: Print
     told = Told(feed.has_snapshots)
     with _live_line() as line, suppress(KeyboardInterrupt), _own_hints(printing.position):
         _follow(feed, printing, told, line)
-    click.echo(jsonlib.dumps(_summary(told)) if printing.json else str(told), err=True)
+    echo(jsonlib.dumps(_summary(told)) if printing.json else str(told), err=True)
 
 
 @contextmanager
@@ -144,21 +144,21 @@ def _follow(feed: Feed, printing: Printing, told: Told, line: Line) -> None:
 
 def _print_rows(rows: pa.Table, json: bool, first: bool) -> None:
     if first and not json:
-        click.echo("\t".join(rows.column_names))
+        echo("\t".join(map(printable, rows.column_names)))
     for row in rows.to_pylist(maps_as_pydicts="lossy"):
-        click.echo(as_json(row) if json else "\t".join(_shown(value) for value in row.values()))
+        echo(as_json(row) if json else "\t".join(_shown(value) for value in row.values()))
 
 
 def _shown(value: Any) -> str:
-    return "NULL" if value is None else str(value).replace("\t", "\\t").replace("\n", "\\n")
+    return "NULL" if value is None else printable(str(value))
 
 
 def _print_count(told: Told, rows: int, files: int, json: bool) -> None:
     if json:
-        click.echo(jsonlib.dumps({"files": files, "rows": rows, **_summary(told)}))
+        echo(jsonlib.dumps({"files": files, "rows": rows, **_summary(told)}))
     else:
         new = f"{counted(files, 'file')}, {counted(rows, 'row')}"
-        click.echo(f"{datetime.now():%H:%M:%S}  {new}; {counted(told.rows, 'row')} in all")
+        echo(f"{datetime.now():%H:%M:%S}  {new}; {counted(told.rows, 'row')} in all")
 
 
 def _summary(told: Told) -> dict[str, Any]:

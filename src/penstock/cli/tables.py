@@ -5,10 +5,10 @@ from __future__ import annotations
 import json as jsonlib
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-import click
-
+from penstock.cli.output import echo, echo_note
 from penstock.cli.values import as_json
 from penstock.errors import LakeError, printable
 
@@ -22,10 +22,10 @@ def explain(place: Mapping[str, str], where: str | None, path: str | None, json:
         warnings.simplefilter("always")
         plan = _planned(open_table(place), where, path)
     if json:
-        click.echo(jsonlib.dumps(plan.to_dict(), indent=2, default=str))
+        echo(jsonlib.dumps(plan.to_dict(), indent=2, default=str))
         return
     tell(told, plan.report.notes)
-    click.echo(plan.explain())
+    echo(plan.explain())
 
 
 def partitions(place: Mapping[str, str], where: str | None, json: bool) -> None:
@@ -35,7 +35,7 @@ def partitions(place: Mapping[str, str], where: str | None, json: bool) -> None:
         table = open_table(place)
         found = table.partitions_of(_planned(table, where)) if _is_listed(table) else table.partitions(where)
     if json:
-        click.echo(as_json(found.to_pylist(), indent=2))
+        echo(as_json(found.to_pylist(), indent=2))
         return
     tell(told, ())
     names, rows = _readable(found)
@@ -63,12 +63,12 @@ def tables(warehouse: str, catalog: str | None, json: bool) -> None:
 
     found = connect(warehouse, catalog=catalog).tables()
     if json:
-        click.echo(jsonlib.dumps(found, indent=2))
+        echo(jsonlib.dumps(found, indent=2))
         return
     for name in found:
-        click.echo(name)
+        echo(name)
     if not found:
-        click.echo(f"no tables in {catalog or warehouse}", err=True)
+        echo(f"no tables in {catalog or warehouse}", err=True)
 
 
 def sql(query: str, warehouse: str, catalog: str | None, limit: int, json: bool) -> None:
@@ -87,11 +87,11 @@ def sql(query: str, warehouse: str, catalog: str | None, limit: int, json: bool)
         frame = lake.sql(query, spark)
         rows = [row.asDict(recursive=True) for row in frame.limit(limit + 1).collect()]
     if json:
-        click.echo(as_json(rows[:limit], indent=2))
+        echo(as_json(rows[:limit], indent=2))
         return
     _print_rows(frame.columns, [list(row.values()) for row in rows[:limit]])
     if len(rows) > limit:
-        click.echo(f"… more than {limit:,} rows; see --limit", err=True)
+        echo(f"… more than {limit:,} rows; see --limit", err=True)
 
 
 def _planned(table: Any, where: str | None, path: str | None = None) -> Any:
@@ -115,12 +115,14 @@ def open_table(place: Mapping[str, str]) -> Any:
     from penstock.tables.iceberg.open import iceberg
     from penstock.tables.lake import connect
 
-    name, snapshot = place["table"], place.get("snapshot")
+    name, snapshot, zone = place["table"], place.get("snapshot"), place.get("timezone") or "UTC"
     if name.endswith(".metadata.json"):
-        return _at(iceberg(name, storage=place["storage"], timezone=place["timezone"]), snapshot)
+        return _at(iceberg(name, storage=place["storage"], timezone=zone), snapshot)
     if is_name(name):
-        return _at(connect(place["warehouse"], catalog=place["catalog"]).table(name), snapshot)
-    return hive(name, place["partition_by"], storage=place["storage"], timezone=place["timezone"])
+        table = connect(place["warehouse"], catalog=place["catalog"], timezone=zone).table(name)
+        own = place.get("timezone") is None  # a declared layout has been registered with a zone
+        return _at(table if own else replace(table, context=replace(table.context, timezone=zone)), snapshot)
+    return hive(name, place["partition_by"], storage=place["storage"], timezone=zone)
 
 
 def is_name(text: str) -> bool:
@@ -141,7 +143,7 @@ def tell(told: list[warnings.WarningMessage], known: Any) -> None:
     """Warnings as lines of their own, but for those the report shows anyway."""
     for warning in told:
         if str(warning.message) not in "; ".join(known):
-            click.echo(f"note: {warning.message}", err=True)
+            echo_note(str(warning.message))
 
 
 def _print_rows(names: list[str], rows: list[list[Any]]) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.errors import TypeMismatchError, UnknownColumnError
+from penstock.errors import PredicateError, TypeMismatchError, UnknownColumnError
 from penstock.predicate import functions
 from penstock.predicate.cast import cast as cast_values
 from penstock.predicate.cast import castable
@@ -57,6 +57,7 @@ from penstock.predicate.types import (
     type_name,
 )
 from penstock.predicate.values import from_arrow, to_arrow
+from penstock.predicate.zones import is_fixed
 
 _FLIPPED = {"=": "=", "<=>": "<=>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _TODAY = frozenset(["current_date", "curdate"])
@@ -71,6 +72,12 @@ class Context:
     timezone: str = "UTC"
     case_sensitive: bool = False
     now: datetime | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            is_fixed(str(self.timezone))
+        except ValueError as error:
+            raise PredicateError(str(error)) from None
 
 
 def bind(expr: Expr, schema: pa.Schema, context: Context | None = None, text: str | None = None) -> Expr:

@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from penstock.errors import printable
+
 _SINGULAR = {"directories": "directory"}
 
 
@@ -107,7 +109,7 @@ class Report:
 
     def explain(self) -> str:
         """The same for people."""
-        return "\n".join(f"{head:<12}{text}" for head, text in self.lines())
+        return "\n".join(f"{head:<12}{printable(text)}" for head, text in self.lines())
 
     def lines(self) -> list[tuple[str, str]]:
         """The lines of `explain`, each with its head."""

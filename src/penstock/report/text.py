@@ -13,14 +13,12 @@ from __future__ import annotations
 
 from typing import Any
 
-_SHORT = {"\t": "\\t", "\r": "\\r"}
+from penstock.errors import printable
 
 
 def plain(text: str) -> str:
     """A text with every character that is not simply drawn as its escape; lines stay."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c == "\n" else _SHORT.get(c) or _escape(c) for c in text)
+    return printable(text, keep="\n")
 
 
 def all_plain(value: Any) -> Any:
@@ -40,7 +38,3 @@ def cut(text: str, longest: int) -> str:
 def cut_left(text: str, longest: int) -> str:
     """The end of a text: of a path it tells more."""
     return text if len(text) <= longest else "…" + text[1 - longest :]
-
-
-def _escape(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")

@@ -138,6 +138,7 @@ def connect(
     `catalog` is a name in PyIceberg's configuration, properties such as `{"type": "rest", "uri": …}`, or an object.
     `timezone` is the zone of times without one in predicates on Iceberg tables; a Hive table has its own.
     """
+    Context(timezone)  # a zone that does not exist is an error here, not at the first table
     if warehouse is None:
         if catalog is None:
             raise LakeError("no lake is named", hint="give a directory, or catalog=…")

@@ -1,0 +1,42 @@
+"""How commands print text: safe for a terminal, and in the words of the command.
+
+Names, values and paths come from anybody. An escape sequence in one of them could clear the screen, change the title
+of the window, or make one name look like another. So what a terminal would obey is shown as its escape.
+"""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from penstock.errors import printable
+
+
+def echo(text: str, err: bool = False) -> None:
+    """Print a text; line breaks and tabs are the command's own, and stay."""
+    click.echo(printable(text, keep="\n\t"), err=err)
+
+
+def with_options(text: str, command: click.Command | None) -> str:
+    """What the library says, with the options of a command for its arguments: `--partition-by` for `partition_by=`.
+
+    Only the first line is changed: below it, an error shows a piece of the user's own text.
+
+    >>> command = click.Command("explain", params=[click.Option(["--partition-by"])])
+    >>> with_options("declare it: partition_by='dt date'", command)
+    "declare it: --partition-by 'dt date'"
+    """
+    line, *excerpt = text.split("\n")
+    for option in command.params if command is not None else ():
+        if isinstance(option, click.Option) and option.name is not None:
+            line = re.sub(rf"(?<![\w/'\"`]){option.name}=", f"{option.opts[-1]} ", line)
+            if "_" in option.name:  # no word of the language
+                line = re.sub(rf"(?<![\w/'\"`]){option.name}\b", option.opts[-1], line)
+    return "\n".join([line, *excerpt])
+
+
+def echo_note(text: str) -> None:
+    """Print what is worth knowing, on stderr."""
+    context = click.get_current_context(silent=True)
+    echo(f"note: {with_options(text, context.command if context is not None else None)}", err=True)
