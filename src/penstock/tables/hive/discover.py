@@ -156,8 +156,8 @@ class Walk:
         if fact.known is None or fact.known.all() or (fact.known & mask_of(found.texts.is_valid())).any():
             return
         kind, example = type_name(column.type), found.name(int(np.argmin(fact.known)))
-        effect = f"filters on {column.name} skip none of them, and reading one is an error; declare another type"
-        self.notes.append(f"no directory such as {example!r} in {self.lister.storage.url} fits {kind}: {effect}")
+        problem = f"no directory of {column.name} can be read as {kind}, for example {example!r}"
+        self.notes.append(f"{self.lister.storage.url}: {problem}; declare another type")
 
     def _facts(self, texts: Sequence[pa.Array]) -> list[Fact]:
         return [self._fact(column, known) for column, known in zip(self.columns, texts, strict=False)]
