@@ -41,7 +41,11 @@ def test_explain_for_machines_tells_the_partition_of_each_file(table: Table, tmp
     found = json.loads(done.output)
     assert (found["manifests"]["kept"], found["files"]["kept"]) == (1, 1)
     (task,) = found["tasks"]
-    assert (task["partition"], task["verdict"]) == ({"app": "b"}, "KEEP_WHOLE")
+    assert task["verdict"] == "KEEP_WHOLE"
+    assert task["partition"] == {
+        "app": {"value": "b", "source": "app", "transform": "identity", "lower": "b", "upper": "b\0"}
+    }
+    assert task["logical"] is None
 
 
 def test_a_snapshot_is_named_by_its_id_or_by_a_tag(table: Table, tmp_path: Path) -> None:

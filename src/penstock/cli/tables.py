@@ -11,6 +11,7 @@ from typing import Any
 from penstock.cli.output import echo, echo_note
 from penstock.cli.values import as_json
 from penstock.errors import LakeError, printable
+from penstock.predicate.zones import in_zone
 
 _WIDEST = 10_000
 _OURS = {"shared_files", "last_change"}  # of the columns of partitions; all others have the names of the table's
@@ -34,19 +35,21 @@ def partitions(place: Mapping[str, str], where: str | None, json: bool) -> None:
         warnings.simplefilter("always")
         table = open_table(place)
         found = table.partitions_of(_planned(table, where)) if _is_listed(table) else table.partitions(where)
+    zone = table.context.timezone
     if json:
-        echo(as_json(found.to_pylist(), indent=2))
+        rows_of = [{name: in_zone(value, zone) for name, value in row.items()} for row in found.to_pylist()]
+        echo(as_json(rows_of, indent=2))
         return
     tell(told, ())
-    names, rows = _readable(found)
+    names, rows = _readable(found, zone)
     _print_rows(names, rows)
 
 
-def _readable(found: Any) -> tuple[list[str], list[list[Any]]]:
+def _readable(found: Any, zone: str) -> tuple[list[str], list[list[Any]]]:
     """Partitions as people read them: without columns that say nothing, with sizes and times in short."""
     from penstock.prune.report import human_bytes
 
-    columns = found.to_pydict()
+    columns = {name: [in_zone(value, zone) for value in values] for name, values in found.to_pydict().items()}
     quiet = {"spec_id": len(set(columns.get("spec_id", ()))) < 2, "shared": True}
     quiet |= {name: not any(columns.get(name, ())) for name in ("shared_files", "deletes")}
     shown = {name: values for name, values in columns.items() if not quiet.get(name)}

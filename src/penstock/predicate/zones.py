@@ -14,7 +14,9 @@ Arithmetic near the ends of int64 wraps around: callers fail the rows outside `S
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +25,7 @@ from penstock.predicate.zone_rules import CYCLE, DAY, FOLD_FROM, SECOND, Int64s,
 # No offset exceeds 18 hours; within these limits neither the way to local time nor the way back can overflow.
 SAFE = (-(2**63) + 2 * DAY, 2**63 - 1 - 2 * DAY)
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UTC = frozenset({"UTC", "GMT", "UT", "Z", "Etc/UTC", "Etc/GMT"})
 _OFFSET = re.compile(
     r"(?:UTC|GMT|UT)?([+-])(?:([0-9]{1,2})(?::([0-9]{1,2}))?|([0-9]{1,2}):([0-9]{2}):([0-9]{2})|([0-9]{2})([0-9]{2})([0-9]{2})?)"
@@ -66,6 +69,22 @@ def to_local(micros: Int64s, zone: str) -> Int64s:
     rules = rules_of(zone)
     folded = _folded(micros)
     return micros + rules.offsets[np.searchsorted(rules.instants, folded, side="right")]
+
+
+def in_zone(value: Any, zone: str) -> Any:
+    """A moment with the clock of a zone; anything else, a time without a zone among it, as it is.
+
+    >>> str(in_zone(datetime(2026, 5, 17, 6, 40, tzinfo=UTC), "Asia/Tokyo"))
+    '2026-05-17 15:40:00+09:00'
+    """
+    if not isinstance(value, datetime) or value.tzinfo is None:
+        return value
+    micros = np.array([(value - _EPOCH) // timedelta(microseconds=1)], np.int64)
+    offset = timedelta(microseconds=int((to_local(micros, zone) - micros)[0]))
+    try:
+        return value.astimezone(timezone(offset))
+    except OverflowError:  # the last hours of Python's calendar
+        return value
 
 
 def from_local(local: Int64s, zone: str) -> Int64s:

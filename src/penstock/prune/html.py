@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from penstock.errors import printable
 from penstock.predicate.types import type_name
+from penstock.predicate.zones import in_zone
 
 _LONGEST = 300
 _MOST_COLUMNS = _MOST_ROWS = 50
@@ -63,10 +64,10 @@ def columns(schema: pa.Schema) -> str:
     return grid(("column", "type"), shown, more=len(schema) - len(shown))
 
 
-def as_grid(table: pa.Table) -> pa.Table:
-    """The same table, which a notebook shows row by row."""
+def as_grid(table: pa.Table, zone: str = "UTC") -> pa.Table:
+    """The same table, which a notebook shows row by row, with the clock of a zone."""
     _teach_notebook()
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), _GRID: b""})
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), _GRID: zone.encode()})
 
 
 def _teach_notebook() -> None:
@@ -90,7 +91,8 @@ def _teach_notebook() -> None:
 
 
 def _rows(table: pa.Table) -> str:
-    rows = [["NULL" if value is None else str(value) for value in row.values()]
+    zone = table.schema.metadata[_GRID].decode()
+    rows = [["NULL" if value is None else str(in_zone(value, zone)) for value in row.values()]
             for row in table.slice(0, _MOST_ROWS).to_pylist()]  # fmt: skip
     return grid(table.column_names, rows, more=max(0, table.num_rows - _MOST_ROWS))
 

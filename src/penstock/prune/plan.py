@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from penstock.predicate.tree import TRUE, Expr
 from penstock.predicate.values import from_arrow, to_arrow
+from penstock.predicate.zones import in_zone
 from penstock.prune.facts import Derived, Exact, Tuples
 from penstock.prune.html import facts, grid
 from penstock.prune.judge import Judgement, Pruner
@@ -32,8 +33,8 @@ _SHOWN = 10
 class PartitionValue:
     """One partition field of a file: its value, and the source values it implies, from `lower` up to but not `upper`.
 
-    Both are None where the transform implies no range (bucket), where the value is null, and `upper` alone where the
-    range has no end.
+    Moments have the clock of the table's zone; a day or an hour is one of UTC, as Iceberg has them. Both ends are None
+    where the transform implies no range (bucket) and where the value is null, `upper` alone where there is no end.
     """
 
     name: str
@@ -253,8 +254,9 @@ def _partition(judgement: Judgement, i: int) -> dict[str, PartitionValue]:
         source, transform = (term.source, term.transform) if isinstance(term, Derived) else (term, "identity")
         physical = from_arrow(fact.single_values(np.array([i]))[0])[0]
         span = source_range(transform, source.type, physical) or (None, None)
-        lower, upper = (_natural(key, source.type) for key in span)
-        value = _value(fact.values[i], physical)
+        zone = judgement.pruner.zone
+        lower, upper = (in_zone(_natural(key, source.type), zone) for key in span)
+        value = in_zone(_value(fact.values[i], physical), zone)
         shown = transform.removesuffix(OF_UUID)
         found[fact.name] = PartitionValue(fact.name, str(source), shown, value, lower, upper)
     return found
@@ -284,7 +286,11 @@ def _logical(judgement: Judgement, i: int) -> LogicalPartitionValues | None:
             start, end = int(fact.offsets[i]), int(fact.offsets[i + 1])
             if start == end and not fact.complete[i]:
                 return None
-            columns = [column.slice(start, end - start).to_pylist() for column in fact.columns]
+            zone = judgement.pruner.zone
+            columns = [
+                [in_zone(value, zone) for value in column.slice(start, end - start).to_pylist()]
+                for column in fact.columns
+            ]
             names = tuple(str(term) for term in fact.terms)
             return LogicalPartitionValues(bool(fact.complete[i]), names, tuple(zip(*columns, strict=True)))
     return None
@@ -296,12 +302,30 @@ def _task_dict(task: FileTask) -> dict[str, Any]:
         "size": task.size,
         "rows": task.rows,
         "spec_id": task.spec_id,
-        "partition": {name: _plain(field.value) for name, field in task.partition.items()},
+        "partition": {name: _field_dict(field) for name, field in task.partition.items()},
+        "logical": _logical_dict(task.logical),
         "verdict": task.verdict.name,
         "reason": str(task.reason),
         "residual": str(task.residual),
         "deletes": [delete.path for delete in task.deletes],
     }
+
+
+def _field_dict(field: PartitionValue) -> dict[str, Any]:
+    return {
+        "value": _plain(field.value),
+        "source": field.source,
+        "transform": field.transform,
+        "lower": _plain(field.lower),
+        "upper": _plain(field.upper),
+    }
+
+
+def _logical_dict(logical: LogicalPartitionValues | None) -> dict[str, Any] | None:
+    if logical is None:
+        return None
+    tuples = [[_plain(value) for value in values] for values in logical.tuples]
+    return {"complete": logical.complete, "columns": list(logical.columns), "tuples": tuples}
 
 
 def _task_cells(task: FileTask) -> list[str]:

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from penstock.predicate.tree import TRUE
 from penstock.predicate.values import from_arrow
+from penstock.predicate.zones import in_zone
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Derived, Exact, encode
 from penstock.prune.judge import Pruner
@@ -90,12 +91,12 @@ class Pieces:
         return known[label]
 
 
-def pieces_of_files(batches: Sequence[Containers]) -> Pieces:
+def pieces_of_files(batches: Sequence[Containers], zone: str = "UTC") -> Pieces:
     """Files by the partition that each lies in."""
-    return Pieces([(containers, [_whole(containers, np.arange(containers.count))]) for containers in batches])
+    return Pieces([(containers, [_whole(containers, np.arange(containers.count), zone)]) for containers in batches])
 
 
-def pieces_of_batches(version: Version, batches: Sequence[FileBatch]) -> Pieces:
+def pieces_of_batches(version: Version, batches: Sequence[FileBatch], zone: str) -> Pieces:
     """Files of an Iceberg table by their logical partitions, as far as their manifests tell them."""
     everything = Pruner(TRUE)
     found = []
@@ -104,18 +105,18 @@ def pieces_of_batches(version: Version, batches: Sequence[FileBatch]) -> Pieces:
         parts, others = [], np.ones(batch.count, np.bool_)
         for members in members_of(version, batch, everything.judge(containers)):
             others[members.files] = False
-            parts.append(_shared(batch, members))
-        found.append((containers, [*parts, _whole(containers, np.flatnonzero(others))]))
+            parts.append(_shared(batch, members, zone))
+        found.append((containers, [*parts, _whole(containers, np.flatnonzero(others), zone)]))
     return Pieces(found)
 
 
-def _whole(containers: Containers, files: Numbers) -> Part:
+def _whole(containers: Containers, files: Numbers, zone: str) -> Part:
     facts = [fact for fact in containers.facts if isinstance(fact, Exact) and fact.name is not None]
     sizes, rows = integers(containers.sizes, containers.count, 0), integers(containers.rows, containers.count, -1)
-    return Part([_field(fact, files) for fact in facts], files, sizes[files], rows[files])
+    return Part([_field(fact, files, zone) for fact in facts], files, sizes[files], rows[files])
 
 
-def _shared(batch: FileBatch, members: Members) -> Part:
+def _shared(batch: FileBatch, members: Members, zone: str) -> Part:
     at = pa.array(members.of_file)
     own = [batch.partition(field) for field in batch.spec.fields]
     values = members.values([None if column is None else column.take(at) for column in own])
@@ -123,14 +124,14 @@ def _shared(batch: FileBatch, members: Members) -> Part:
     for field, column in zip(members.spec.fields, values, strict=True):
         if column is not None:
             codes, dictionary = encode(column)
-            fields.append(Field(field.name, codes.astype(np.int64), [*_texts(dictionary, field.transform), None]))
+            fields.append(Field(field.name, codes.astype(np.int64), [*_texts(dictionary, field.transform, zone), None]))
     return Part(fields, members.of_file, members.bytes, members.rows, members.places)
 
 
-def _field(fact: Exact, files: Numbers) -> Field:
+def _field(fact: Exact, files: Numbers, zone: str) -> Field:
     transform = fact.term.transform if isinstance(fact.term, Derived) else "identity"
     codes, dictionary = fact.encoded
-    texts = [*_texts(dictionary, transform), None]
+    texts = [*_texts(dictionary, transform, zone), None]
     chosen = codes.astype(np.int64)[files]
     if fact.known is not None:
         chosen = np.where(fact.known[files], chosen, len(texts))
@@ -138,12 +139,12 @@ def _field(fact: Exact, files: Numbers) -> Field:
     return Field(fact.name or "", chosen, texts)
 
 
-def _texts(values: pa.Array, transform: str) -> list[str]:
+def _texts(values: pa.Array, transform: str, zone: str) -> list[str]:
     period = _PERIODS.get(transform)
     if period is not None:
         moments = values.to_numpy(zero_copy_only=False).astype(f"datetime64[{period}]")
         return [str(moment) for moment in moments]
-    return [_text(value) for value in _natural(values)]
+    return [_text(in_zone(value, zone)) for value in _natural(values)]
 
 
 def _natural(values: pa.Array) -> Iterable[Any]:

@@ -38,7 +38,9 @@ class HiveSubject:
     def pieces(self) -> Pieces | None:
         """All files; None where there are more than the table may be asked to list."""
         try:
-            return pieces_of_files([judgement.containers for judgement in self.table.plan().judgements])
+            return pieces_of_files(
+                [judgement.containers for judgement in self.table.plan().judgements], self.table.context.timezone
+            )
         except LimitError:
             return None
 
@@ -70,7 +72,7 @@ class IcebergSubject:
     @cached_property
     def pieces(self) -> Pieces:
         """All data files."""
-        return pieces_of_batches(self.table.version, self._batches)
+        return pieces_of_batches(self.table.version, self._batches, self.table.context.timezone)
 
     def judge(self, pruner: Pruner, pieces: Pieces) -> list[Judgement]:
         """How a query would judge each file by what is known of it."""
@@ -109,4 +111,4 @@ def subject_of(table: Any) -> Subject:
 
 def planned_pieces(plan: Plan) -> Pieces:
     """The files that a plan looked at, where nobody can say what others there are."""
-    return pieces_of_files([judgement.containers for judgement in plan.judgements])
+    return pieces_of_files([judgement.containers for judgement in plan.judgements], plan.pruner.zone)

@@ -104,7 +104,7 @@ class MemoryTable:
         keys = [fact.single_values(judgement.kept)[0] for fact in facts]
         assert judgement.containers.sizes is not None
         sizes = judgement.containers.sizes.take(pa.array(judgement.kept))
-        return as_grid(count_partitions([field.name for field in self.fields], keys, sizes))
+        return as_grid(count_partitions([field.name for field in self.fields], keys, sizes), self.context.timezone)
 
     def rows(self) -> pa.Table:
         """All rows, without planning."""

@@ -146,7 +146,8 @@ class HiveTable:
         kept = pa.array(judgement.kept)
         keys = [facts[c.name].single_values(judgement.kept)[0] for c in self.columns]
         assert judgement.containers.sizes is not None
-        return as_grid(count_partitions([c.name for c in self.columns], keys, judgement.containers.sizes.take(kept)))
+        found = count_partitions([c.name for c in self.columns], keys, judgement.containers.sizes.take(kept))
+        return as_grid(found, self.context.timezone)
 
     def _repr_html_(self) -> str:
         """Where it lies and what it has, for a notebook."""

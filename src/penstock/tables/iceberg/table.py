@@ -157,7 +157,8 @@ class IcebergTable:
         """
         pruner = Pruner(self.bind(where), self.context.timezone)
         judged = judge_files(self.version, self.sources, pruner)
-        return as_grid(list_partitions(self.version, judged, delete_batches(self.version, self.sources)))
+        found = list_partitions(self.version, judged, delete_batches(self.version, self.sources))
+        return as_grid(found, self.context.timezone)
 
     def dataframe(self, spark: Any, where: str | None = None) -> Any:
         """A lazy DataFrame over Spark's own reader; filters put on it later prune too."""
