@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 
 import penstock
+from penstock.cli.main import main
 from penstock.tables.managed.table import ManagedTable
 from tests.fixtures.iceberg_deletes import delete_positions
 from tests.fixtures.managed_tables import entries, managed_table, reopened
@@ -169,3 +171,65 @@ def test_sixty_thousand_logical_partitions_take_well_under_a_second(tmp_path: Pa
     assert time.process_time() - start < 2  # 0.3 s alone on a core
     assert (found.num_rows, len(table.plan().files)) == (60_000, 30)
     assert set(found["rows"].to_pylist()) == {1}
+
+
+class TestFilesWithoutARecord:
+    @pytest.fixture
+    def table(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ManagedTable:
+        """A recorded file with null among its apps, and two that say nothing of theirs."""
+        from penstock.tables.managed import files
+
+        table = made(tmp_path, rows((1, "a", 3), (1, None, 2)), coalesce=penstock.Coalesce("app", below="1MB"))
+        monkeypatch.setattr(files, "encode_logical", lambda *given, **named: None)
+        table.append(rows((1, "b", 1), (1, "c", 1), (2, "d", 2), (2, "e", 2)))
+        monkeypatch.undo()
+        return table
+
+    def test_their_partitions_are_unknown_and_not_null(self, table: ManagedTable) -> None:
+        found = [(row["day"], row["app"], row["rows"], row["unknown"]) for row in table.partitions().to_pylist()]
+        assert sorted(found, key=str) == [
+            (1, "a", 3, []), (1, None, 2, ["app"]), (1, None, 2, []), (2, None, 4, ["app"]),
+        ]  # fmt: skip
+        null = table.partitions("day = 1 AND app IS NULL").to_pylist()
+        assert [(row["rows"], row["unknown"]) for row in null] == [(2, [])], "bounds rule the others out"
+
+    def test_the_command_line_says_so(self, table: ManagedTable, tmp_path: Path) -> None:
+        del table
+        run = CliRunner().invoke(main, ["partitions", "web.t", "--warehouse", str(tmp_path)])
+        lines = [line for line in run.output.splitlines() if "│ 1 " in line or "│   1 " in line]
+        assert sum("unknown" in line for line in lines) == 1
+        assert sum("NULL" in line for line in lines) == 1
+        assert "unknown" not in run.output.splitlines()[1], "it is no column of its own"
+        told = CliRunner().invoke(main, ["partitions", "web.t", "--json", "--warehouse", str(tmp_path)])
+        assert sorted(str(row["unknown"]) for row in json.loads(told.output)) == ["['app']", "['app']", "[]", "[]"]
+
+    def test_explain_names_them_and_what_mends_it(self, table: ManagedTable, tmp_path: Path) -> None:
+        (path,) = [task.path for task in table.plan("day = 1").files if task.logical is None]
+        (note,) = table.plan("app = 'b' AND day = 1").report.notes
+        assert note == (
+            "1 shared file could not be pruned, because its record of logical partitions is missing: "
+            f"{path}; table.compact(), or penstock compact, writes it"
+        )
+        (note,) = table.plan("app IN ('b', 'd')").report.notes
+        assert note.startswith("2 shared files could not be pruned, because their records are missing: ")
+        assert note in table.plan("app IN ('b', 'd')").explain()
+        told = CliRunner().invoke(
+            main, ["explain", "web.t", "--where", "app IN ('b', 'd')", "--warehouse", str(tmp_path)]
+        )
+        assert "2 shared files could not be pruned" in told.output
+        assert table.plan("day = 1").report.notes == (), "nothing was asked of the logical column"
+        assert table.plan("app = 'x'").report.notes == (), "bounds rule them out"
+        table.compact()
+        assert table.plan("app IN ('b', 'd')").report.notes == ()
+        assert all(row["unknown"] == [] for row in table.partitions().to_pylist())
+        assert table.partitions().num_rows == 6
+
+    def test_only_the_first_paths_of_many_are_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        from penstock.tables.managed import files
+
+        monkeypatch.setattr(files, "encode_logical", lambda *given, **named: None)
+        table = made(tmp_path, coalesce=penstock.Coalesce("app", below="1MB"))
+        table.append(rows(*((day, app, 1) for day in range(5) for app in "ab")))
+        (note,) = table.plan("app = 'a'").report.notes
+        assert note.startswith("5 shared files could not be pruned")
+        assert note.count(".parquet") == 3

@@ -323,6 +323,25 @@ class TestOddPlaces:
         with pytest.raises(LakeError, match="make it one of version 2"):
             managed_table(tmp_path, "id bigint", properties={"format-version": "3"})
 
+    def test_a_table_whose_files_are_to_be_orc_is_neither_made_nor_written(self, tmp_path: Path) -> None:
+        said = r"write\.format\.default is 'orc', and only Parquet is written"
+        with pytest.raises(LakeError, match=said):
+            managed_table(tmp_path, "id bigint", properties={"write.format.default": "orc"})
+        table = managed_table(tmp_path, "id bigint", properties={"write.format.default": "PARQUET"})
+        table.append(pa.table({"id": [1, 2]}))
+        with table.table.transaction() as change:
+            change.set_properties({"write.format.default": "orc"})
+        before = files_below(tmp_path)
+        for write in (
+            lambda: table.append(pa.table({"id": [1]})),
+            lambda: table.overwrite(pa.table({"id": [1]})),
+            lambda: table.delete("id = 1"),
+            lambda: table.compact(),
+        ):
+            with pytest.raises(LakeError, match=said):
+                write()
+        assert files_below(tmp_path) == before
+
     def test_uuids_are_taken_as_text_as_octets_and_as_arrows_own(self, tmp_path: Path) -> None:
         table = managed_table(tmp_path, Schema(NestedField(1, "u", UUIDType())), ["u"])
         one = UUID(int=7)

@@ -6,9 +6,10 @@ as many rows as there are logical partitions, and nobody has to add two rows up 
 rows in a shared file are told exactly, its bytes are divided by rows; it counts once for each partition in it, so that
 `files` may add up to more than the table has.
 
-`spec_id` is the spec whose fields the row has: for rows in shared files the fine one. A field that a spec does not have
-is null there; `spec_id` tells it from a null value. Files whose manifest entry does not say which logical partitions
-they hold, with the rows of each, are told by the partition that they lie in.
+`spec_id` is the spec whose fields the row has: for rows in shared files the fine one. Of a field that a spec does not
+have, nothing is known: it is null, and `unknown` names it, so that it is not taken for a null value. Shared files whose
+manifest entry does not say which logical partitions they hold, with the rows of each, are told by the partition that
+they lie in, and their logical columns are unknown.
 """
 
 from __future__ import annotations
@@ -68,8 +69,9 @@ def list_partitions(
     shared = pc.greater(told["shared_files"], 0)
     columns = [files.column(name) for name in ("spec", *keys)]
     columns += [told["rows"], told["files"], told["shared_files"], shared, told["bytes"], told["deletes"]]
-    shown = ["rows", "files", "shared_files", "shared", "bytes", "deletes", "last_change"]
-    return pa.table([*columns, told["last_change"]], names=["spec_id", *names, *shown])
+    shown = ["rows", "files", "shared_files", "shared", "bytes", "deletes", "last_change", "unknown"]
+    unknown = _unknown([part.spec for part in parts], names, files.column("spec"))
+    return pa.table([*columns, told["last_change"], unknown], names=["spec_id", *names, *shown])
 
 
 def _parts(
@@ -127,6 +129,13 @@ def _names(specs: Sequence[Spec]) -> dict[str, pa.DataType]:
 
 def _name(field: SpecField, known: dict[str, pa.DataType], spec_id: int) -> str:
     return field.name if known.get(field.name, field.type) == field.type else f"{field.name} (spec {spec_id})"
+
+
+def _unknown(specs: Sequence[Spec], names: dict[str, pa.DataType], spec_ids: pa.ChunkedArray) -> pa.Array:
+    """The columns that a spec says nothing of, for each row."""
+    own = {spec.spec_id: {_name(field, names, spec.spec_id) for field in spec.fields} for spec in specs}
+    others = {i: [name for name in names if name not in known] for i, known in own.items()}
+    return pa.array([others[i] for i in spec_ids.to_pylist()], pa.list_(pa.string()))
 
 
 def _table(part: _Part, names: dict[str, pa.DataType], schema: pa.Schema) -> pa.Table:

@@ -154,6 +154,7 @@ class IcebergTable:
         """The logical partitions with their rows, files, bytes, deletes and last change, from metadata alone.
 
         `shared` says whether a partition lies in files that it shares with others, `shared_files` in how many.
+        `unknown` names the columns whose values no metadata says; they are null, and no partition of null values.
         """
         pruner = Pruner(self.bind(where), self.context.timezone)
         judged = judge_files(self.version, self.sources, pruner)

@@ -25,7 +25,7 @@ from penstock.tables.managed.slots import assign
 from penstock.tables.managed.snapshot import data_folder
 
 _BELOW = 32 << 20
-_TOLD = 7  # columns with numbers at the end of what `partitions()` gives
+_TOLD = 8  # columns at the end of what `partitions()` gives
 _QUANTILES = (0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1)
 _WORTH, _FEW = 2, 16  # a rule is worth having when it makes half as many files, and so many fewer
 _NEARLY = 0.9  # of all files that a rule can save

@@ -13,6 +13,7 @@ from penstock.errors import LakeError, SchemaError
 from penstock.predicate.schema import as_schema
 from penstock.shred.rule import Shred
 from penstock.tables.managed.coalesce import Coalesce
+from penstock.tables.managed.files import check_format
 from penstock.tables.managed.layout import Layout, rule_properties, typed_rule, with_rule
 from penstock.tables.managed.sidecars import schema_with_sidecars
 
@@ -41,6 +42,7 @@ def create(
     if int(properties.get("format-version", 2)) > 2:
         said = f"tables of format version {properties['format-version']} can be read and not written yet"
         raise LakeError(said, hint="make it one of version 2")
+    check_format(properties)
     iceberg, hot = schema_with_sidecars(iceberg_schema(schema), shred)
     spec = partition_spec(iceberg, partition_by)
     own = hot if rule is None else hot | _rule_properties(iceberg, spec, rule)

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from penstock.errors import LakeError
 from penstock.tables.iceberg.logical import encode_logical, record_size
 from penstock.tables.managed.coalesce import as_python
 from penstock.tables.managed.conform import conform
@@ -37,11 +38,20 @@ from penstock.tables.managed.slots import Slot, assign
 from penstock.tables.storage import clear_storage_errors
 
 TARGET, _TARGET = "write.target-file-size-bytes", 512 << 20
+_FORMAT = "write.format.default"
 _GROUP_ROWS, _GROUP_BYTES = 500_000, 128 << 20
 # Row groups of shared files are small and begin where a logical partition does: a query of one reads few others' rows.
 _SHARED_GROUP_ROWS, _SHARED_GROUP_BYTES_PER_COLUMN = 65_536, 512 << 10
 _GATHERED = 256 << 20
 _SAMPLE = 20_000
+
+
+def check_format(properties: Mapping[str, str]) -> None:
+    """An error when a table's files are to be in another format."""
+    asked = properties.get(_FORMAT, "parquet")
+    if asked.lower() != "parquet":
+        said = f"{_FORMAT} is {asked!r}, and only Parquet is written"
+        raise LakeError(said, hint=f"set {_FORMAT} to parquet, or remove it")
 
 
 class RowCheck(Protocol):

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.errors import LakeError
+from penstock.predicate.tree import Expr, Lookup
+from penstock.prune.plan import Plan
 from penstock.shred.rule import Shred, as_rules, check_asked, from_properties
 from penstock.tables import bridge
 from penstock.tables.declarations import Declarations
@@ -30,6 +32,7 @@ from penstock.tables.managed.renames import current_properties
 from penstock.tables.managed.rule import set_rule
 from penstock.tables.managed.sidecars import set_rules
 from penstock.tables.managed.sweep import Swept, sweep
+from penstock.tables.managed.unrecorded import unrecorded_note
 from penstock.tables.storage import clear_storage_errors
 
 
@@ -99,6 +102,12 @@ class ManagedTable(IcebergTable):
     def dataframe(self, spark: Any, where: str | None = None) -> Any:
         """A lazy DataFrame over Spark's own reader; it stays with this version of the table."""
         return bridge.iceberg_dataframe(replace(self), spark, where)
+
+    def plan_predicate(self, predicate: Expr, limit: int | None = None, keys: Sequence[Lookup] = ()) -> Plan:
+        """Which files hold rows that may match; a note names shared files that could not be pruned."""
+        plan = super().plan_predicate(predicate, limit, keys)
+        note = unrecorded_note(self.version, predicate, plan.judgements)
+        return plan if note is None else replace(plan, report=replace(plan.report, notes=[*plan.report.notes, note]))
 
     def _facts(self) -> list[tuple[str, str]]:
         hot = (f"{column}: {'auto' if rule.auto else ', '.join(rule.keys)}" for column, rule in self.shred.items())

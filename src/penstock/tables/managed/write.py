@@ -33,7 +33,7 @@ from penstock.tables.managed.commit import (
     waits,
 )
 from penstock.tables.managed.conform import check_schema
-from penstock.tables.managed.files import WriteJob, WrittenFile, discard, fine_tuples, write_rows
+from penstock.tables.managed.files import WriteJob, WrittenFile, check_format, discard, fine_tuples, write_rows
 from penstock.tables.managed.layout import Layout, layout_of
 from penstock.tables.managed.live import LiveFile, live_files, logical_sizes
 from penstock.tables.managed.removal import ByPartition, ByPredicate, Found, Removal, Rewrite
@@ -118,6 +118,7 @@ def prepare_for(table: IcebergTable, data: Any) -> tuple[WriteJob, Any]:
 
 def prepare(table: IcebergTable, *, files: Sequence[LiveFile] | None = None) -> WriteJob:
     """All that writing needs to know of a table; sidecars and the coarse spec are made when they are not there yet."""
+    check_format(table.table.metadata.properties)
     now = with_sidecars(table.table)
     layout = layout_of(now.metadata)
     if layout.coarse is not None and layout.coarse.spec_id not in now.metadata.specs():
