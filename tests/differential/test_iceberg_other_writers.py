@@ -83,6 +83,14 @@ class TestDeletes:
         assert found.count("app = 'a'") == 1
         assert [len(task.deletes) for task in found.plan("app = 'b'").files] == [1, 1]
 
+    def test_equality_deletes_by_text_apply_to_files_that_lack_the_column(self, tmp_path: Path) -> None:
+        table = write_iceberg(tmp_path, pa.table({"id": [1, 2]}), [])
+        with table.update_schema() as update:
+            update.add_column("s", StringType())
+        append_by_hand(table, pa.table({"id": [3, 4], "s": ["a", "b"]}))
+        delete_equal(table, pa.table({"id": [2, 3], "s": pa.array([None, "a"])}), [1, 2])
+        assert ids(opened(tmp_path).arrow()) == [1, 4]
+
     @pytest.mark.parametrize(("columns", "message"), [([], "name no columns"), ([2], "on nested columns")])
     def test_equality_deletes_without_plain_columns_are_refused(
         self, tmp_path: Path, columns: list[int], message: str

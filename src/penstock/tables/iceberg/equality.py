@@ -23,7 +23,8 @@ def listed(rows: pa.Table, deleted: pa.Table, names: Sequence[str]) -> Mask:
         return np.zeros(rows.num_rows, np.bool_)
     code = np.zeros(rows.num_rows + deleted.num_rows, np.int64)
     for name in names:
-        both = pa.concat_arrays([_column(rows, name), _column(deleted, name)])
+        own, other = _column(rows, name), _column(deleted, name)
+        both = pa.concat_arrays([own, other.cast(own.type)])  # PyIceberg fills in missing text as large_string
         encoded = both.dictionary_encode(null_encoding="encode")
         codes = encoded.indices.to_numpy(zero_copy_only=False)
         code = np.unique(code * (len(encoded.dictionary) + 1) + codes, return_inverse=True)[1]
