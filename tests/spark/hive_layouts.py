@@ -116,6 +116,7 @@ class Read:
 
     files: tuple[int, ...]
     static_files: tuple[int, ...]
+    rows: tuple[int, ...]
     scans: int
     reused: int
     broadcasts: int
@@ -138,6 +139,7 @@ def _read(plan: Any) -> Read:
     return Read(
         files=tuple(m.apply("numFiles").value() for m in metrics),
         static_files=tuple(m.apply("staticFilesNum").value() for m in metrics if m.contains("staticFilesNum")),
+        rows=tuple(m.apply("numOutputRows").value() for m in metrics),
         scans=len(scans),
         reused=sum(name == "ReusedExchangeExec" for name, _ in nodes),
         broadcasts=sum(name == "BroadcastHashJoinExec" for name, _ in nodes),
@@ -227,7 +229,7 @@ def _reads_of_arms(query: DataFrame, count: int) -> list[Read]:
     arms = _sequence(unions[0].children()) if unions else [plan]
     numbers = [re.search(rf"(\d+) AS {QUESTION}#", arm.toString()) for arm in arms]
     found = {int(number[1]): _read(arm) for number, arm in zip(numbers, arms, strict=True) if number}
-    return [found.get(i, Read((), (), 0, 0, 0, 0)) for i in range(count)]
+    return [found.get(i, Read((), (), (), 0, 0, 0, 0)) for i in range(count)]
 
 
 class counted_calls:

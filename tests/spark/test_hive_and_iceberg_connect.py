@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from penstock.errors import LakeError, PenstockError
@@ -55,6 +56,12 @@ rows = [{"id": i, "m": m, "s": None if i == 3 else {"n": [("x", i)]}} for i, m i
 shredded.append(pa.Table.from_pylist(rows, schema=shredded.schema))
 df = shredded.dataframe(spark, where="m['a'] = '1' OR id < 3").orderBy("id")
 found["shredded"] = [[row.m, row.s and row.s.n] for row in df.collect()]
+floats = penstock.hive(sys.argv[5], "p int")
+plain = penstock.connect(sys.argv[2]).table("web.floats")
+found["nan"] = []
+for text in ("d > 5", "NOT (s.x <= 5)", "d < 2"):
+    for table in (floats, plain):
+        found["nan"].append(sorted(row.id for row in table.dataframe(spark, where=text).collect()))
 print(json.dumps(found))
 spark.stop()
 """
@@ -62,6 +69,11 @@ spark.stop()
 
 def rows() -> pa.Table:
     return pa.table({"id": pa.array(range(20)), "a": ["x", "y"] * 10, "b": ["p", "q"] * 10, "c": ["m", "n"] * 10})
+
+
+def numbers() -> pa.Table:
+    values = [1.0, float("nan"), None]
+    return pa.table({"id": pa.array(range(3)), "d": values, "s": [{"x": value} for value in values]})
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +88,12 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Any:
     for old, new in (("a", "t"), ("b", "a"), ("t", "b")):
         with table.update_schema() as update:
             update.rename_column(old, new)
-    out = run_python(CONNECT, str(hive), str(iceberg), json.dumps(OF_HIVE), json.dumps(OF_ICEBERG), timeout=400)
+    floats = tmp_path_factory.mktemp("floats")
+    (floats / "p=1").mkdir()
+    pq.write_table(numbers(), floats / "p=1" / "rows.parquet")
+    create(iceberg, numbers().schema, name="floats").append(numbers())
+    questions = json.dumps(OF_HIVE), json.dumps(OF_ICEBERG)
+    out = run_python(CONNECT, str(hive), str(iceberg), *questions, str(floats), timeout=400)
     return json.loads(out.splitlines()[-1])
 
 
@@ -91,6 +108,10 @@ def test_queries_of_a_hive_layout_through_spark_connect(answers: Any) -> None:
         "dt = '2026-05-16' OR app IS NULL": (12, 4),
     }
     assert found["app = 'US/CA'"][0] == [0, 1, 2, 9, 10, 11]
+
+
+def test_no_row_with_nan_is_lost_to_statistics_on_the_server(answers: Any) -> None:
+    assert answers["nan"] == [[1], [1], [1], [1], [0], [0]]
 
 
 def test_a_managed_table_is_written_through_spark_connect(answers: Any) -> None:

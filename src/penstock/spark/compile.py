@@ -11,6 +11,7 @@ from typing import Any
 SOURCES = (
     "Filters",
     "PlannedFiles",
+    "NanSafeParquet",
     "PenstockIndex",
     "WholeMap",
     "ShreddedMap",

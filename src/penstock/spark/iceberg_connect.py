@@ -18,7 +18,9 @@ from penstock.spark.iceberg_literals import literal
 from penstock.spark.iceberg_names import names_by_id
 from penstock.spark.iceberg_shredded import merged, sidecar_columns
 from penstock.spark.iceberg_storage import spark_path
+from penstock.spark.nan_guard import guarded
 from penstock.spark.s3 import options_for_connect
+from penstock.tables.iceberg.columns import arrow_type
 from penstock.tables.storage import open_storage
 
 _footers = Footers()
@@ -40,8 +42,14 @@ def connect_dataframe(table: Any, spark: Any, where: str | None) -> Any:
     spark.conf.set(FIELD_IDS, "true")
     reader = spark.read.schema(schema).options(**_options(table, spark), **{FIELD_IDS: "true"})
     rows = reader.parquet(*map(spark_path, paths)) if paths else spark.createDataFrame([], schema)
-    shown = [f"{_with_maps(shape, f, shape.shown(f), (f.name,))} AS {quoted(f.name)}" for f in fields]
+    shown = [f"{_shown(shape, f)} AS {quoted(f.name)}" for f in fields]
     return rows.selectExpr(*shown).where(where)
+
+
+def _shown(shape: Shape, field: Any) -> str:
+    """A column of the table as Spark SQL over what is read."""
+    whole = _with_maps(shape, field, shape.shown(field), (field.name,))
+    return guarded(whole, arrow_type(field.field_type, field.name))
 
 
 def _with_maps(shape: Shape, field: Any, text: str, path: tuple[str, ...]) -> str:

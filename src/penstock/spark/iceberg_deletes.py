@@ -19,7 +19,7 @@ from typing import Any
 from penstock.errors import LakeError
 from penstock.prune.plan import DeleteFile
 from penstock.spark.iceberg_storage import Places, spark_path
-from penstock.spark.planner import by_partition
+from penstock.spark.planner import as_answer, by_partition
 from penstock.tables.iceberg.plan import delete_batches
 
 _EQUALITY = 2
@@ -83,7 +83,7 @@ class EqualityFiles:
         self.places.check(delete.path for delete in self.deletes)
         files = [(spark_path(delete.path), delete.size, 0) for delete in self.deletes]
         found = by_partition(((delete.number,) for delete in self.deletes), files)
-        return {"summary": f"{len(files)} equality delete files", "partitions": found}
+        return as_answer(f"{len(files)} equality delete files", found)
 
 
 def key_fields(ids: Iterable[int], version: Any) -> list[Any]:

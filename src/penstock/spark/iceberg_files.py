@@ -25,9 +25,10 @@ from penstock.spark.iceberg_columns import Shape
 from penstock.spark.iceberg_deletes import LiveDeletes, deleted_positions, deletes_listed
 from penstock.spark.iceberg_footers import Footer, Footers, ids_in
 from penstock.spark.iceberg_names import ABSENT, DELETED, LISTED
+from penstock.spark.iceberg_nan import columns_without_nan
 from penstock.spark.iceberg_shredded import MapClass
 from penstock.spark.iceberg_storage import Places, spark_path
-from penstock.spark.planner import by_partition, plain_values
+from penstock.spark.planner import as_answer, by_partition, plain_values
 from penstock.spark.translate import translate
 from penstock.tables.iceberg.positions import Positions
 
@@ -108,14 +109,14 @@ class Branch:
         filters = self.shape.meanings.restore([*asked["partition"], *asked["data"]])
         _check_times(filters)
         plan = self.memory.plan(filters)
+        own = [judgement for judgement in plan.judgements if judgement.containers.spec_id in self.specs]
         keys: list[tuple[Any, ...]] = []
         files: list[tuple[Any, ...]] = []
-        for judgement in plan.judgements:
-            if judgement.containers.spec_id in self.specs:
-                self._add(judgement, keys, files)
+        for judgement in own:
+            self._add(judgement, keys, files)
         self.places.check(path for path, _, _ in files)
         summary = f"{len(files)} of {plan.report.files.total} files"
-        return {"summary": summary, "partitions": by_partition(keys, files)}
+        return as_answer(summary, by_partition(keys, files), columns_without_nan(self.shape, own))
 
     def _add(self, judgement: Judgement, keys: list[tuple[Any, ...]], files: list[tuple[Any, ...]]) -> None:
         kept = self._share(judgement)

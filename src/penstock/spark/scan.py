@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from penstock.errors import PenstockError
 from penstock.predicate.bind import Context
+from penstock.predicate.sql import quote_name
 from penstock.predicate.tree import Column, Expr
 from penstock.predicate.values import from_arrow
 from penstock.prune.facts import Exact
@@ -31,8 +32,9 @@ from penstock.spark.hive_shredded import (
     unexpected,
     with_maps,
 )
+from penstock.spark.nan_guard import guarded, has_floats
 from penstock.spark.planner import Planner as Planner
-from penstock.spark.planner import by_partition, plain_values, planner, remember
+from penstock.spark.planner import as_answer, by_partition, plain_values, planner, remember
 from penstock.spark.s3 import Bucket, open_for_spark, options_for_connect
 from penstock.spark.session import attach, gateway_of, is_connect
 from penstock.spark.translate import translate
@@ -81,7 +83,7 @@ class HiveFiles:
         if self.bucket is not None:
             self.bucket.check_client()
         if self.mapping is None:
-            return {"summary": _summary(plan), "partitions": _partitions(plan, table.columns)}
+            return as_answer(_summary(plan), _partitions(plan, table.columns))
         keys, files = _kept(plan, table.columns)
         found = mappings(table, files)
         for file, mapping in zip(files, found, strict=True):
@@ -90,7 +92,7 @@ class HiveFiles:
         own = [i for i, mapping in enumerate(found) if mapping == self.mapping]
         partitions = by_partition((keys[i] for i in own), (files[i] for i in own))
         summary = f"{len(own)} of {plan.report.files.total} files, {plan.report.list_calls} lists"
-        return {"summary": summary, "partitions": partitions}
+        return as_answer(summary, partitions)
 
 
 def dataframe(table: Scannable, spark: Any, where: str | None = None) -> Any:
@@ -134,6 +136,8 @@ def _relation(source: HiveFiles, spark: Any) -> Any:
 
 def _connect_dataframe(table: Scannable, spark: Any, where: str | None) -> Any:
     """The files of a plan made now, read by Spark with the table's own schema."""
+    from pyspark.sql import functions as F
+
     if where is None:
         hint = "give it: table.dataframe(spark, where=…); 'TRUE' reads everything"
         raise PenstockError(
@@ -151,7 +155,9 @@ def _connect_dataframe(table: Scannable, spark: Any, where: str | None) -> Any:
     if not paths:
         return spark.createDataFrame([], columns)
     reader = spark.read.schema(columns).options(**options_for_connect(table.storage, spark), basePath=table.root_url)
-    return reader.parquet(*paths).where(where)
+    guards = {f.name: F.expr(guarded(quote_name(f.name), f.type)) for f in table.file_schema if has_floats(f.type)}
+    rows = reader.parquet(*paths)
+    return (rows.withColumns(guards) if guards else rows).where(where)
 
 
 def _needs_classic(url: str) -> PenstockError:

@@ -1,5 +1,6 @@
 package io.penstock;
 
+import java.util.HashSet;
 import java.util.function.Function;
 
 import org.apache.hadoop.fs.Path;
@@ -45,7 +46,12 @@ public class PenstockIndex implements FileIndex {
       options = (scala.collection.immutable.Map) options.updated(names[i], storage.get(names[i]));
     }
     return session.baseRelationToDataFrame(
-        new HadoopFsRelation(this, partitions, data, scala.Option.empty(), new ParquetFileFormat(), options, session));
+        new HadoopFsRelation(this, partitions, data, scala.Option.empty(), reader(data), options, session));
+  }
+
+  /** Spark's Parquet reader for these files; before planning, any of them may hold NaN. */
+  public ParquetFileFormat reader(StructType data) {
+    return NanSafeParquet.of(data, planned == null ? new HashSet() : planned.withoutNan);
   }
 
   public boolean isPlanned() {

@@ -142,8 +142,8 @@ public class PlanEarly extends Rule {
         return scan;
       }
       HadoopFsRelation smaller = new HadoopFsRelation(
-          index, files.partitionSchema(), files.dataSchema(), files.bucketSpec(), files.fileFormat(), files.options(),
-          files.sparkSession());
+          index, files.partitionSchema(), files.dataSchema(), files.bucketSpec(), index.reader(files.dataSchema()),
+          files.options(), files.sparkSession());
       return with(scan, 0, smaller);
     }
 

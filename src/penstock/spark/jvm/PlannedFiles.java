@@ -2,6 +2,7 @@ package io.penstock;
 
 import java.util.ArrayList;
 import java.util.Base64;
+import java.util.HashSet;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.SynchronousQueue;
@@ -56,11 +57,13 @@ public class PlannedFiles {
   public final Seq directories;
   public final long bytes;
   public final String summary;
+  public final HashSet withoutNan; // columns that hold no NaN in these files, as lists of names
 
-  private PlannedFiles(Seq directories, long bytes, String summary) {
+  private PlannedFiles(Seq directories, long bytes, String summary, HashSet withoutNan) {
     this.directories = directories;
     this.bytes = bytes;
     this.summary = summary;
+    this.withoutNan = withoutNan;
   }
 
   /** Ask Python and build what Spark wants. */
@@ -103,7 +106,19 @@ public class PlannedFiles {
         found.add(new PartitionDirectory(row, seq(statuses)));
       }
     }
-    return new PlannedFiles(seq(found), bytes, at(answer, "summary").asText());
+    return new PlannedFiles(seq(found), bytes, at(answer, "summary").asText(), paths(at(answer, "withoutNan")));
+  }
+
+  private static HashSet paths(JsonNode lists) {
+    HashSet found = new HashSet();
+    for (int i = 0; i < lists.size(); i++) {
+      ArrayList path = new ArrayList();
+      for (int k = 0; k < at(lists, i).size(); k++) {
+        path.add(at(at(lists, i), k).asText());
+      }
+      found.add(path);
+    }
+    return found;
   }
 
   /* Janino sees only the inherited `get`, which returns a more general type. */
