@@ -6,6 +6,9 @@ was written. A table keeps its name as an alias, so that `events.app` still mean
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any
 
 import sqlglot
@@ -14,7 +17,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from penstock.errors import LakeError
-from penstock.predicate.sql import quote_name
+from penstock.spark.iceberg_columns import quoted
 from penstock.spark.session import attach, session
 
 
@@ -28,9 +31,9 @@ def run_sql(lake: Any, text: str, spark: Any = None) -> Any:
     for start, stop, name, aliased in places:
         if name not in known:
             continue
-        view = f"penstock_{name.replace('.', '__')}"
+        view = view_name(lake, name)
         lake.table(name).dataframe(found).createOrReplaceTempView(view)
-        pieces += [text[end:start], view, "" if aliased else f" AS {quote_name(name.split('.')[1])}"]
+        pieces += [text[end:start], view, "" if aliased else f" AS {quoted(name.rpartition('.')[2])}"]
         end = stop
     try:
         return found.sql("".join([*pieces, text[end:]]))
@@ -41,6 +44,14 @@ def run_sql(lake: Any, text: str, spark: Any = None) -> Any:
         raise
 
 
+def view_name(lake: Any, name: str) -> str:
+    """The view of one table of one lake; Spark compares names without their case, so a hash tells views apart."""
+    source = sorted(lake.source.items()) if isinstance(lake.source, Mapping) else lake.source
+    place = source if source is None or isinstance(source, str | list) else id(source)
+    identity = repr((lake.warehouse, place, lake.timezone, name))
+    return f"penstock_{re.sub(r'[^a-z0-9]', '_', name.lower())}_{sha256(identity.encode()).hexdigest()[:16]}"
+
+
 def table_names(text: str) -> list[tuple[int, int, str, bool]]:
     """The two-part table names of a query: where each begins and ends, and whether it has an alias."""
     try:
@@ -49,7 +60,7 @@ def table_names(text: str) -> list[tuple[int, int, str, bool]]:
         raise LakeError(f"cannot read the query: {str(error).splitlines()[0]}") from None
     places = []
     for table in statement.find_all(exp.Table):
-        if isinstance(table.this, exp.Identifier) and table.db and not table.catalog:
+        if isinstance(table.this, exp.Identifier) and table.db and not table.catalog and "." not in table.name:
             database = table.args["db"]
             start, stop = database.meta.get("start"), table.this.meta.get("end")
             if start is not None and stop is not None:
