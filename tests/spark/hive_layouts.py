@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 
 import penstock
 from penstock.predicate.types import type_name
-from penstock.spark import scan
+from penstock.spark import planner
 from penstock.tables.hive.table import HiveTable
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -237,12 +237,12 @@ class counted_calls:
 
     def __enter__(self) -> list[str]:
         self.calls: list[str] = []
-        self.apply = scan.Planner.apply
-        scan.Planner.apply = lambda planner, request: (self.calls.append(request), self.apply(planner, request))[1]  # type: ignore[method-assign]
+        self.answer = planner.answer_question
+        planner.answer_question = lambda request: (self.calls.append(request), self.answer(request))[1]
         return self.calls
 
     def __exit__(self, *_: object) -> None:
-        scan.Planner.apply = self.apply  # type: ignore[method-assign]
+        planner.answer_question = self.answer
 
 
 def make(root: Path, partition_by: str, values: Sequence[Sequence[str | None]], timezone: str = "UTC") -> Layout:

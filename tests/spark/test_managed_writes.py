@@ -11,10 +11,14 @@ from decimal import Decimal
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import BucketTransform
+from pyiceberg.types import NestedField, StructType, UUIDType
 
 import penstock
 from penstock.errors import LakeError, SchemaError
@@ -447,3 +451,19 @@ def test_thousands_of_tiny_partitions_are_pruned_to_each_of_them(spark: SparkSes
     assert len(table.plan("app = 'app-1234'").files) == 1
     assert table.partitions().num_rows == 6_000
     assert table.dataframe(spark).where("app = 'app-1234'").count() == 1
+
+
+def test_spark_puts_uuids_into_the_buckets_of_their_bytes(spark: SparkSession, lake: Any) -> None:
+    columns = [NestedField(1, "u", UUIDType()), NestedField(2, "s", StructType(NestedField(3, "v", UUIDType())))]
+    table = lake.create_table("web.uuids", Schema(*columns), ["bucket(8, u)"])
+    texts = [str(UUID(int=i * 0x9E3779B97F4A7C15F39CC0605CEDC835 % 2**128)) for i in range(40)]
+    table.append(spark.createDataFrame([(text, {"v": text}) for text in texts], "u string, s struct<v: string>"))
+    bucket = BucketTransform(8).transform(UUIDType())
+    wanted = {text: bucket(UUID(text)) for text in texts}
+    found = {}
+    for task in table.plan().files:
+        (value,) = task.partition.values()
+        found |= {u.as_py(): value.value for u in pq.read_table(task.path.removeprefix("file://"))["u"]}
+    assert {str(u if isinstance(u, UUID) else UUID(bytes=u)): number for u, number in found.items()} == wanted
+    rows = table.dataframe(spark).where(f"u = '{texts[7]}'").collect()
+    assert [(row.u, row.s.v) for row in rows] == [(texts[7], texts[7])]

@@ -10,6 +10,7 @@ from typing import Any
 # In the order in which they need each other.
 SOURCES = (
     "Filters",
+    "Questions",
     "PlannedFiles",
     "NanSafeParquet",
     "PenstockIndex",

@@ -26,7 +26,7 @@ from penstock.spark.iceberg_files import FIELD_IDS, Branch, memory_of
 from penstock.spark.iceberg_names import ABSENT, DELETED, LISTED, NUMBER, Naming, names_by_id, names_of_mapping
 from penstock.spark.iceberg_shredded import MapClass, map_classes, sidecar_columns
 from penstock.spark.iceberg_storage import Places, places_of
-from penstock.spark.planner import planner, remember
+from penstock.spark.planner import remember
 from penstock.spark.session import attach, gateway_of, is_connect
 from penstock.spark.shredded_map import shredded_map
 
@@ -147,7 +147,7 @@ class Scan:
             partitions = partitions.add(name, {ABSENT: "long", NUMBER: "integer"}.get(name, "binary"))
         session = self.spark._jsparkSession
         types = [session.parseDataType(kind.json()) for kind in (partitions, shape.data())]
-        index = new(gateway_of(self.spark), "PenstockIndex", remember(key, source), types[0], planner)
+        index = new(gateway_of(self.spark), "PenstockIndex", remember(key, source), types[0])
         options = self.places.options | ({FIELD_IDS: "true"} if shape.naming.by_id else {})
         return DataFrame(index.dataFrame(session, types[1], options), self.spark)
 

@@ -78,6 +78,10 @@ class EqualityFiles:
     deletes: tuple[EqualityDelete, ...]
     places: Places = field(repr=False)
 
+    def roots(self) -> tuple[str, ...]:
+        """Where the table's files lie."""
+        return self.places.locations
+
     def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """All of them, each a partition by its number."""
         self.places.check(delete.path for delete in self.deletes)

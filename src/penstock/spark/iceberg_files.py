@@ -101,6 +101,10 @@ class Branch:
     mapping: Any = field(repr=False, compare=False)
     memory: Memory = field(repr=False, compare=False)
 
+    def roots(self) -> tuple[str, ...]:
+        """Where the table's files lie."""
+        return self.places.locations
+
     def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """The kept files by their partition values, the hidden ones included."""
         if self.shape.naming.by_id and not asked["fieldIds"]:

@@ -1,7 +1,7 @@
 """A table as a lazy DataFrame over Spark's own Parquet reader; filters put on it later prune too.
 
-Spark asks for files through `PenstockIndex`, which calls `Planner.apply` with the table's key and the filters
-that reached the scan. The answer lists files by partition.
+Spark asks for files through `PenstockIndex`, with the table's key and the filters that reached the scan; `planner.py`
+answers. The answer lists files by partition.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ from penstock.spark.hive_shredded import (
     with_maps,
 )
 from penstock.spark.nan_guard import guarded, has_floats
-from penstock.spark.planner import Planner as Planner
-from penstock.spark.planner import as_answer, by_partition, plain_values, planner, remember
+from penstock.spark.planner import as_answer, by_partition, plain_values, remember
 from penstock.spark.s3 import Bucket, open_for_spark, options_for_connect
 from penstock.spark.session import attach, gateway_of, is_connect
 from penstock.spark.translate import translate
@@ -74,6 +73,10 @@ class HiveFiles:
     bucket: Bucket | None = field(compare=False, repr=False)
     mapping: Mapping | None = None  # None: footers are not looked at
     others: frozenset[Mapping] = frozenset()  # mappings that other relations of the same DataFrame read
+
+    def roots(self) -> tuple[str, ...]:
+        """Where its files lie."""
+        return (self.table.root_url,)
 
     def answer(self, asked: AnyMapping[str, Any]) -> dict[str, Any]:
         """The kept files by their partition values."""
@@ -129,7 +132,7 @@ def _relation(source: HiveFiles, spark: Any) -> Any:
     partitions = types.fromDDL(ddl(table.columns))
     data = types.fromDDL(ddl(stored_fields(table, source.mapping or ())))
     suffix = f" {source.mapping}" if source.mapping else ""
-    index = new(gateway, "PenstockIndex", remember(f"{table.key}{suffix}", source), partitions, planner)
+    index = new(gateway, "PenstockIndex", remember(f"{table.key}{suffix}", source), partitions)
     options = source.bucket.options if source.bucket else {}
     return DataFrame(index.dataFrame(spark._jsparkSession, data, options), spark)
 

@@ -1,7 +1,7 @@
 """Sessions: one made for Penstock, or an existing one attached.
 
-Attaching starts py4j's callback server, injects the planning rule once for each session's extensions, and teaches
-PySpark to raise Penstock's own error where planning failed, instead of a wall of Java.
+Attaching starts a thread that answers Spark's questions, injects the planning rule once for each session's extensions,
+and teaches PySpark to raise Penstock's own error where planning failed, instead of a wall of Java.
 """
 
 from __future__ import annotations
@@ -14,16 +14,18 @@ import threading
 from typing import Any
 
 from penstock import errors
-from penstock.errors import LakeError, PenstockError
+from penstock.errors import LakeError, MissingError, PenstockError
 from penstock.spark.compile import new
 from penstock.spark.process import start
 
 _MARK = "[PENSTOCK-"
 _NO_FIELD_IDS = "doesn't contain any field Ids"  # what Spark says of a file that it should read by field id
+_MISSING = re.compile(r"FAILED_READ_FILE\.FILE_NOT_EXIST\].*?reading file (.+?)\.\s+File does not exist", re.DOTALL)
 _FROM_PYTHON = re.compile(r"^penstock\.[\w.]*?(\w+): (.*)$", re.MULTILINE)
 _HAS_SOURCE = "_penstock_has_source"
 _errors: dict[str, PenstockError] = {}
 _numbers = itertools.count(1)
+_answering: dict[int, tuple[Any, threading.Thread]] = {}
 _lock = threading.Lock()
 _MOST_ERRORS = 1_000
 
@@ -52,7 +54,7 @@ def attach(spark: Any) -> Any:
     if is_connect(spark):
         return spark
     gateway = gateway_of(spark)
-    _start_callbacks(gateway)
+    _answer_questions(gateway)
     _raise_own_errors()
     new(gateway, "PlanEarly$Builder").attach(spark._jsparkSession.extensions())
     return spark
@@ -97,10 +99,16 @@ def gateway_of(spark: Any) -> Any:
     return spark._sc._gateway
 
 
-def _start_callbacks(gateway: Any) -> None:
-    from pyspark.java_gateway import ensure_callback_server_started
+def _answer_questions(gateway: Any) -> None:
+    """Answer what Spark asks in the JVM of a gateway, in one thread for each."""
+    from penstock.spark.planner import Answering
 
-    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+    with _lock:
+        known = _answering.get(id(gateway))
+        if known is None or known[0] is not gateway or not known[1].is_alive():
+            thread = Answering(new(gateway, "Questions"))
+            thread.start()
+            _answering[id(gateway)] = gateway, thread
 
 
 def remember_error(error: PenstockError) -> str:
@@ -138,6 +146,9 @@ def _own_error(java_error: Any) -> PenstockError | None:
             return _again(*found[-1])
         if _NO_FIELD_IDS in text:
             return _no_field_ids(java_error)
+        missing = _MISSING.search(text)
+        if missing:
+            return _gone(missing[1])
         cause = cause.getCause() if cause is not None else None
         if cause is None:
             return None
@@ -148,6 +159,16 @@ def _again(kind: str, said: str) -> PenstockError:
     """An error that was raised in one of Spark's Python processes, of which only the text arrives."""
     made: PenstockError = getattr(errors, kind, PenstockError)(said)
     return made
+
+
+def _gone(url: str) -> PenstockError | None:
+    """A file that was planned and does not exist; None for files that Spark reads without Penstock."""
+    from penstock.spark.planner import reads
+
+    if not reads(url):
+        return None
+    hint = "it was removed after the DataFrame was made; make the DataFrame again from the table"
+    return MissingError(f"{url} does not exist", hint=hint)
 
 
 def _no_field_ids(java_error: Any) -> PenstockError:

@@ -1,7 +1,6 @@
 package io.penstock;
 
 import java.util.HashSet;
-import java.util.function.Function;
 
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -16,26 +15,27 @@ import scala.collection.immutable.Seq;
 public class PenstockIndex implements FileIndex {
   final String table;
   final StructType partitions;
-  final Function python;
+  final Object user; // when it is garbage, no plan needs the source in Python any more
   final PlannedFiles planned;
   final String asked;
 
-  public PenstockIndex(String table, StructType partitions, Function python) {
-    this(table, partitions, python, null, "");
+  public PenstockIndex(String table, StructType partitions) {
+    this(table, partitions, new Object(), null, "");
+    Questions.releaseWith(user, table);
   }
 
-  private PenstockIndex(String table, StructType partitions, Function python, PlannedFiles planned, String asked) {
+  private PenstockIndex(String table, StructType partitions, Object user, PlannedFiles planned, String asked) {
     this.table = table;
     this.partitions = partitions;
-    this.python = python;
+    this.user = user;
     this.planned = planned;
     this.asked = asked;
   }
 
   /** The same table with a plan already made for some filters, so that Spark sees the size of what is left. */
   public PenstockIndex planned(Seq partitionFilters, Seq dataFilters) {
-    PlannedFiles files = PlannedFiles.ask(python, table, partitions, partitionFilters, dataFilters);
-    return new PenstockIndex(table, partitions, python, files, key(partitionFilters, dataFilters));
+    PlannedFiles files = PlannedFiles.ask(table, partitions, partitionFilters, dataFilters);
+    return new PenstockIndex(table, partitions, user, files, key(partitionFilters, dataFilters));
   }
 
   /** Spark's own Parquet scan over this index; `storage` is added to the Hadoop configuration of its readers. */
@@ -81,7 +81,7 @@ public class PenstockIndex implements FileIndex {
     if (planned != null && asked.equals(key(partitionFilters, dataFilters))) {
       return planned.directories;
     }
-    return PlannedFiles.ask(python, table, partitions, partitionFilters, dataFilters).directories;
+    return PlannedFiles.ask(table, partitions, partitionFilters, dataFilters).directories;
   }
 
   /** Empty before planning, so that nobody writes into the table by accident; then a line for `explain`. */

@@ -3,13 +3,6 @@ package io.penstock;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.HashSet;
-import java.util.concurrent.Callable;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.SynchronousQueue;
-import java.util.concurrent.ThreadFactory;
-import java.util.concurrent.ThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
-import java.util.function.Function;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -67,13 +60,13 @@ public class PlannedFiles {
   }
 
   /** Ask Python and build what Spark wants. */
-  public static PlannedFiles ask(Function python, String table, StructType partitions, Seq partitionFilters, Seq dataFilters) {
+  public static PlannedFiles ask(String table, StructType partitions, Seq partitionFilters, Seq dataFilters) {
     try {
       String request = "{\"table\":" + JSON.writeValueAsString(table)
           + ",\"fieldIds\":" + SQLConf.get().parquetFieldIdReadEnabled()
           + ",\"partition\":" + Filters.toJson(partitionFilters)
           + ",\"data\":" + Filters.toJson(dataFilters) + "}";
-      JsonNode answer = JSON.readTree(Callbacks.call(python, request));
+      JsonNode answer = JSON.readTree(Questions.ask(request));
       if (answer.has("error")) {
         throw new IllegalArgumentException(at(answer, "error").asText());
       }
@@ -223,50 +216,6 @@ public class PlannedFiles {
         }
       }
       throw new IllegalArgumentException("no partition column " + column.name());
-    }
-  }
-
-  /**
-   * Calls into Python on threads of their own. A thread of Spark that calls Python opens a connection that lives as long
-   * as the thread is known, and Spark makes threads for every shuffled query.
-   */
-  public static class Callbacks {
-    private static final ThreadPoolExecutor POOL = new ThreadPoolExecutor(
-        0, Integer.MAX_VALUE, Long.MAX_VALUE, TimeUnit.NANOSECONDS, new SynchronousQueue(), new Threads());
-
-    static String call(Function python, String request) {
-      try {
-        return (String) POOL.submit(new Call(python, request)).get();
-      } catch (ExecutionException error) {
-        throw new IllegalStateException("Penstock could not be asked: " + error.getCause().getMessage(), error.getCause());
-      } catch (InterruptedException error) {
-        Thread.currentThread().interrupt();
-        throw new IllegalStateException("interrupted while planning", error);
-      }
-    }
-  }
-
-  /** Threads that do not keep the JVM alive. */
-  public static class Threads implements ThreadFactory {
-    public Thread newThread(Runnable work) {
-      Thread thread = new Thread(work, "penstock-callback");
-      thread.setDaemon(true);
-      return thread;
-    }
-  }
-
-  /** One question. */
-  public static class Call implements Callable {
-    private final Function python;
-    private final String request;
-
-    Call(Function python, String request) {
-      this.python = python;
-      this.request = request;
-    }
-
-    public Object call() {
-      return python.apply(request);
     }
   }
 }
