@@ -259,3 +259,20 @@ def test_a_number_of_rows_below_zero_is_bad_input() -> None:
     done = CliRunner().invoke(main, ["sql", "SELECT 1", "--limit", "-1"])
     assert done.exit_code == 2
     assert "--limit" in done.stderr
+
+
+def test_partition_columns_of_a_layout_may_have_names_of_penstocks_own(tmp_path: Path) -> None:
+    place = tmp_path / "spec_id=1" / "shared=x" / "unknown=y" / "last_change=z"
+    place.mkdir(parents=True)
+    pq.write_table(pa.table({"n": [1]}), place / "x.parquet")
+    done = CliRunner().invoke(
+        main,
+        [
+            "partitions",
+            str(tmp_path),
+            "--partition-by",
+            "spec_id int, shared string, unknown string, last_change string",
+        ],
+    )
+    assert done.exit_code == 0
+    assert [cell.strip() for cell in done.output.splitlines()[3].strip("│").split("│")][:4] == ["1", "x", "y", "z"]

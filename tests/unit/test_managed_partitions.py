@@ -233,3 +233,12 @@ class TestFilesWithoutARecord:
         (note,) = table.plan("app = 'a'").report.notes
         assert note.startswith("5 shared files could not be pruned")
         assert note.count(".parquet") == 3
+
+    def test_they_are_unknown_where_no_file_has_a_record(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        from penstock.tables.managed import files
+
+        monkeypatch.setattr(files, "encode_logical", lambda *given, **named: None)
+        table = made(tmp_path, rows((1, "a", 3), (1, "b", 2)), coalesce=penstock.Coalesce("app", below="1MB"))
+        assert [(row["day"], row["app"], row["unknown"]) for row in table.partitions().to_pylist()] == [
+            (1, None, ["app"])
+        ]

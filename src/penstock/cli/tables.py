@@ -50,13 +50,14 @@ def _readable(found: Any, zone: str) -> tuple[list[str], list[list[Any]]]:
     from penstock.prune.report import human_bytes
 
     columns = {name: [in_zone(value, zone) for value in values] for name, values in found.to_pydict().items()}
-    quiet = {"spec_id": len(set(columns.get("spec_id", ()))) < 2, "shared": True, "unknown": True}
-    quiet |= {name: not any(columns.get(name, ())) for name in ("shared_files", "deletes")}
+    is_iceberg = "list" in str(found.schema[-1].type)  # a layout has partition columns of any name before two numbers
+    quiet = {"spec_id": len(set(columns["spec_id"])) < 2, "shared": True, "unknown": True} if is_iceberg else {}
+    quiet |= {name: not any(columns[name]) for name in ("shared_files", "deletes") if is_iceberg}
     shown = {name: values for name, values in columns.items() if not quiet.get(name)}
     shown["bytes"] = [human_bytes(size) for size in columns["bytes"]]
-    if "last_change" in shown:
+    if is_iceberg:
         shown["last_change"] = [when and when.strftime("%Y-%m-%d %H:%M") for when in columns["last_change"]]
-    for i, names in enumerate(columns.get("unknown", ())):
+    for i, names in enumerate(columns["unknown"] if is_iceberg else ()):
         for name in names:
             shown[name][i] = "unknown"
     heads = [name.replace("_", " ") if name in _OURS else name for name in shown]

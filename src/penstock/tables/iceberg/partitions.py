@@ -6,10 +6,11 @@ as many rows as there are logical partitions, and nobody has to add two rows up 
 rows in a shared file are told exactly, its bytes are divided by rows; it counts once for each partition in it, so that
 `files` may add up to more than the table has.
 
-`spec_id` is the spec whose fields the row has: for rows in shared files the fine one. Of a field that a spec does not
-have, nothing is known: it is null, and `unknown` names it, so that it is not taken for a null value. Shared files whose
-manifest entry does not say which logical partitions they hold, with the rows of each, are told by the partition that
-they lie in, and their logical columns are unknown.
+The columns are those of the default spec, and of all others that files have. `spec_id` is the spec whose fields the row
+has: for rows in shared files the fine one. Of a field that a spec does not have, nothing is known: it is null, and
+`unknown` names it, so that it is not taken for a null value. Shared files whose manifest entry does not say which
+logical partitions they hold, with the rows of each, are told by the partition that they lie in, and their logical
+columns are unknown.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def list_partitions(
     """The logical partitions of the kept files that can match themselves."""
     counted = Counter(place for batch in deletes for place in partitions_of(batch, None))
     parts = [part for batch, judgement in judged for part in _parts(version, batch, judgement, counted)]
-    names = _names([part.spec for part in parts])
+    names = _names([*(part.spec for part in parts), version.specs[version.metadata.default_spec_id]])
     keys = [f"key {i}" for i in range(len(names))]
     types = {"spec": pa.int32(), **dict(zip(keys, names.values(), strict=True)), "place": pa.int64(), **_NUMBERS}
     tables = [_table(part, names, pa.schema(types)) for part in parts]
