@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.predicate.cast import cast, cast_direction, cast_direction_ignoring_zone, castable
+from penstock.predicate.cast import cast, cast_law, castable
 from penstock.predicate.functions_number import above
 from penstock.predicate.types import TIMESTAMP, TIMESTAMP_NTZ, type_name
 from penstock.predicate.vector import Vector
@@ -118,19 +118,17 @@ def test_way_to_local_time_and_back_differs_only_in_an_overlap(micros: int, zone
 
 @pytest.mark.parametrize("zone", ["UTC", "+05:45"])
 @pytest.mark.parametrize(("source", "to"), PAIRS, ids=lambda t: type_name(t))
-def test_direction_of_a_cast_is_true(source: pa.DataType, to: pa.DataType, zone: str) -> None:
-    if cast_direction(source, to, zone) != 1:
+def test_law_of_a_cast_is_true_where_no_clock_changes(source: pa.DataType, to: pa.DataType, zone: str) -> None:
+    if cast_law(source, to) is None:
         return
-    found = cast(HARD[source], to, zone)
-    rows = [i for i, bad in enumerate(failed(found)) if not bad and HARD[source][i].is_valid]
+    result = cast(HARD[source], to, zone)
+    rows = [i for i, bad in enumerate(failed(result)) if not bad and HARD[source][i].is_valid]
     places = np.array([(i, j) for i in rows for j in rows], np.int64).reshape(-1, 2)
     lower, upper = (pa.array(places[:, side]) for side in (0, 1))
     rises = above(HARD[source].take(upper), HARD[source].take(lower))
-    assert not (rises & above(found.values.take(lower), found.values.take(upper))).any()
+    assert not (rises & above(result.values.take(lower), result.values.take(upper))).any()
 
 
-def test_direction_through_a_zone_with_daylight_saving_is_left_to_the_caller() -> None:
-    assert cast_direction(TIMESTAMP, pa.date32(), "America/St_Johns") == 0
-    assert cast_direction(TIMESTAMP, TIMESTAMP_NTZ, "America/St_Johns") == 0
-    assert cast_direction_ignoring_zone(TIMESTAMP, pa.date32()) == 1
-    assert cast_direction(pa.string(), pa.int32(), "UTC") == cast_direction(pa.int32(), pa.bool_(), "UTC") == 0
+def test_casts_through_a_zone_have_a_law_of_the_clock_and_casts_that_reorder_have_none() -> None:
+    assert all(law is not None and law.clock for law in map(cast_law, [TIMESTAMP] * 2, [pa.date32(), TIMESTAMP_NTZ]))
+    assert cast_law(pa.string(), pa.int32()) is cast_law(pa.int32(), pa.bool_()) is None

@@ -1,4 +1,4 @@
-"""What Spark's `CAST` does in ANSI mode, over whole arrays, and whether it keeps order.
+"""The registry of casts: what Spark's `CAST` does in ANSI mode, over whole arrays, and whether it keeps order.
 
 `castable` says which casts are known. That is narrower than what Spark takes: a cast missing here makes an
 expression opaque, which costs pruning and never an answer. A known cast gives Spark's exact value or fails
@@ -8,24 +8,24 @@ the row. Two casts fail every row on purpose: the text and the decimal digits of
 >>> cast(pa.array(["12", " 7 ", "x"]), pa.int32(), "UTC").failed
 array([False, False,  True])
 
-`cast_direction` lets bounds travel through a cast. Casts that only widen, cut or round never swap two values;
-to and from strings the order is another one, so those have no direction. An instant's reading on the clock
-falls back where a zone has daylight saving time, and so has a direction only in zones without.
+`cast_law` lets bounds travel through a cast. Casts that only widen, cut or round never swap two values; to and from
+strings the order is another one, so those have no law.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from penstock.predicate import cast_number as number
 from penstock.predicate import cast_text as text
 from penstock.predicate import cast_time as time
+from penstock.predicate.function import RISING, Law
 from penstock.predicate.physical import fail_all
 from penstock.predicate.types import TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_float, is_integer, type_name
 from penstock.predicate.vector import Vector
-from penstock.predicate.zones import is_fixed
 
 _Cast = Callable[[pa.Array, pa.DataType, str], Vector]
 _KINDS = {
@@ -39,68 +39,66 @@ _KINDS = {
 }
 
 
-# Casts whose failed rows are exactly the rows for which Spark raises: there, TRY_CAST is null and not unknown.
-_EXACT_FAILURES = frozenset(
-    [
-        ("string", "integer"),
-        ("string", "boolean"),
-        ("string", "date"),
-        ("integer", "integer"),
-        ("integer", "decimal"),
-        ("decimal", "integer"),
-        ("decimal", "decimal"),
-        ("float", "integer"),
-    ]
-)
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """One cast: its kernel, its law, and whether its failed rows are exactly those for which Spark raises.
+
+    Where they are, TRY_CAST is null for a failed row, and not unknown.
+    """
+
+    kernel: _Cast
+    law: Law | None = None
+    exact_failures: bool = False
 
 
 def _zoneless(convert: Callable[[pa.Array, pa.DataType], Vector]) -> _Cast:
     return lambda values, to, zone: convert(values, to)
 
 
-_CASTS: dict[tuple[str, str], _Cast] = {
-    ("boolean", "integer"): _zoneless(number.boolean_to_integer),
-    ("boolean", "float"): _zoneless(number.number_to_float),
-    ("boolean", "decimal"): _zoneless(number.whole_to_decimal),
-    ("boolean", "string"): text.plain_to_string,
-    ("integer", "boolean"): _zoneless(number.number_to_boolean),
-    ("integer", "integer"): _zoneless(number.integer_to_integer),
-    ("integer", "float"): _zoneless(number.number_to_float),
-    ("integer", "decimal"): _zoneless(number.whole_to_decimal),
-    ("integer", "string"): text.plain_to_string,
-    ("integer", "timestamp"): time.seconds_to_timestamp,
-    ("float", "boolean"): _zoneless(number.number_to_boolean),
-    ("float", "integer"): _zoneless(number.float_to_integer),
-    ("float", "float"): _zoneless(number.number_to_float),
-    ("float", "decimal"): _zoneless(fail_all),
-    ("float", "string"): _zoneless(fail_all),
-    ("decimal", "boolean"): _zoneless(number.number_to_boolean),
-    ("decimal", "integer"): _zoneless(number.decimal_to_integer),
-    ("decimal", "float"): _zoneless(number.decimal_to_float),
-    ("decimal", "decimal"): _zoneless(number.rescale),
-    ("decimal", "string"): text.decimal_to_string,
-    ("string", "boolean"): text.string_to_boolean,
-    ("string", "integer"): text.string_to_integer,
-    ("string", "float"): text.string_to_float,
-    ("string", "decimal"): text.string_to_decimal,
-    ("string", "binary"): text.string_to_binary,
-    ("string", "date"): text.string_to_date,
-    ("string", "timestamp"): text.string_to_timestamp,
-    ("string", "timestamp_ntz"): text.string_to_timestamp,
-    ("binary", "string"): text.binary_to_string,
-    ("date", "string"): text.date_to_string,
-    ("date", "timestamp"): time.date_to_timestamp,
-    ("date", "timestamp_ntz"): time.date_to_timestamp,
-    ("timestamp", "integer"): time.timestamp_to_seconds,
-    ("timestamp", "string"): text.timestamp_to_string,
-    ("timestamp", "date"): time.timestamp_to_date,
-    ("timestamp", "timestamp_ntz"): time.between_timestamps,
-    ("timestamp_ntz", "string"): text.timestamp_to_string,
-    ("timestamp_ntz", "date"): time.timestamp_to_date,
-    ("timestamp_ntz", "timestamp"): time.between_timestamps,
+_CLOCK = Law(1, clock=True)
+_to_float = _Rule(_zoneless(number.number_to_float), RISING)
+_to_boolean = _Rule(_zoneless(number.number_to_boolean))  # no law: -1, 0, 1 become true, false, true
+_CASTS: dict[tuple[str, str], _Rule] = {
+    ("boolean", "integer"): _Rule(_zoneless(number.boolean_to_integer), RISING),
+    ("boolean", "float"): _to_float,
+    ("boolean", "decimal"): _Rule(_zoneless(number.whole_to_decimal), RISING),
+    ("boolean", "string"): _Rule(text.plain_to_string),
+    ("integer", "boolean"): _to_boolean,
+    ("integer", "integer"): _Rule(_zoneless(number.integer_to_integer), RISING, True),
+    ("integer", "float"): _to_float,
+    ("integer", "decimal"): _Rule(_zoneless(number.whole_to_decimal), RISING, True),
+    ("integer", "string"): _Rule(text.plain_to_string),
+    ("integer", "timestamp"): _Rule(time.seconds_to_timestamp, RISING),
+    ("float", "boolean"): _to_boolean,
+    ("float", "integer"): _Rule(_zoneless(number.float_to_integer), RISING, True),
+    ("float", "float"): _to_float,
+    ("float", "decimal"): _Rule(_zoneless(fail_all)),
+    ("float", "string"): _Rule(_zoneless(fail_all)),
+    ("decimal", "boolean"): _to_boolean,
+    ("decimal", "integer"): _Rule(_zoneless(number.decimal_to_integer), RISING, True),
+    ("decimal", "float"): _Rule(_zoneless(number.decimal_to_float), RISING),
+    ("decimal", "decimal"): _Rule(_zoneless(number.rescale), RISING, True),
+    ("decimal", "string"): _Rule(text.decimal_to_string),
+    ("string", "boolean"): _Rule(text.string_to_boolean, None, True),
+    ("string", "integer"): _Rule(text.string_to_integer, None, True),
+    ("string", "float"): _Rule(text.string_to_float),
+    ("string", "decimal"): _Rule(text.string_to_decimal),
+    ("string", "binary"): _Rule(text.string_to_binary),
+    ("string", "date"): _Rule(text.string_to_date, None, True),
+    ("string", "timestamp"): _Rule(text.string_to_timestamp),
+    ("string", "timestamp_ntz"): _Rule(text.string_to_timestamp),
+    ("binary", "string"): _Rule(text.binary_to_string),
+    ("date", "string"): _Rule(text.date_to_string),
+    ("date", "timestamp"): _Rule(time.date_to_timestamp, _CLOCK),
+    ("date", "timestamp_ntz"): _Rule(time.date_to_timestamp, RISING),
+    ("timestamp", "integer"): _Rule(time.timestamp_to_seconds, RISING),
+    ("timestamp", "string"): _Rule(text.timestamp_to_string),
+    ("timestamp", "date"): _Rule(time.timestamp_to_date, _CLOCK),
+    ("timestamp", "timestamp_ntz"): _Rule(time.between_timestamps, _CLOCK),
+    ("timestamp_ntz", "string"): _Rule(text.timestamp_to_string),
+    ("timestamp_ntz", "date"): _Rule(time.timestamp_to_date, RISING),
+    ("timestamp_ntz", "timestamp"): _Rule(time.between_timestamps, _CLOCK),
 }
-_ZONED = frozenset({("date", "timestamp"), ("timestamp", "date")})
-_ZONED |= {("timestamp", "timestamp_ntz"), ("timestamp_ntz", "timestamp")}
 
 
 def castable(source: pa.DataType, to: pa.DataType) -> bool:
@@ -122,7 +120,7 @@ def cast(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
         raise ValueError(f"cannot cast {type_name(source)} to {type_name(to)}: Penstock does not know this cast")
     if pa.types.is_null(source):
         return Vector(pa.nulls(len(values), to))
-    return _CASTS[_kind(source), _kind(to)](values, to, zone)
+    return _CASTS[_kind(source), _kind(to)].kernel(values, to, zone)
 
 
 def fails_as_spark(source: pa.DataType, to: pa.DataType) -> bool:
@@ -131,29 +129,22 @@ def fails_as_spark(source: pa.DataType, to: pa.DataType) -> bool:
     >>> fails_as_spark(pa.string(), pa.int32()), fails_as_spark(pa.string(), pa.float64())
     (True, False)
     """
-    return (_kind(source), _kind(to)) in _EXACT_FAILURES
+    rule = _CASTS.get((_kind(source), _kind(to)))
+    return rule is not None and rule.exact_failures
 
 
-def cast_direction(source: pa.DataType, to: pa.DataType, zone: str) -> int:
-    """+1 when the cast never falls over the rows that do not fail, 0 when that is not known.
+def cast_law(source: pa.DataType, to: pa.DataType) -> Law | None:
+    """How the result of a cast moves with its argument; None when nothing is declared.
 
-    >>> [cast_direction(TIMESTAMP, pa.date32(), zone) for zone in ("UTC", "America/St_Johns")]
-    [1, 0]
+    >>> cast_law(TIMESTAMP, pa.date32())
+    Law(direction=1, clock=True, slack=0)
+    >>> cast_law(pa.string(), pa.int32()) is None
+    True
     """
-    if source != to and (_kind(source), _kind(to)) in _ZONED and not is_fixed(zone):
-        return 0
-    return cast_direction_ignoring_zone(source, to)
-
-
-def cast_direction_ignoring_zone(source: pa.DataType, to: pa.DataType) -> int:
-    """`cast_direction` as if no zone ever turned its clock back."""
-    kinds = _kind(source), _kind(to)
     if source == to:
-        return 1
-    # Negative numbers are true as well: -1, 0, 1 become true, false, true.
-    if "string" in kinds or "boolean" in kinds[1:] or kinds not in _CASTS:
-        return 0
-    return 1
+        return RISING
+    rule = _CASTS.get((_kind(source), _kind(to)))
+    return None if rule is None else rule.law
 
 
 def _kind(t: pa.DataType) -> str:

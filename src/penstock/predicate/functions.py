@@ -1,11 +1,12 @@
-"""The functions and operators that Penstock evaluates, by their Spark names.
+"""The registry of functions and operators that Penstock evaluates, by their Spark names.
 
-A name that is missing here is opaque: the predicate keeps it, and it never prunes. Operators are listed under
-their symbols, unary minus as `negative`, `+ INTERVAL` as `add_interval`. Each kind has its module:
+A name that is missing here is opaque: the predicate keeps it, and it never prunes. Operators are listed under their
+symbols, unary minus as `negative`, `+ INTERVAL` as `add_interval`. `CATALYST` has the same functions by the names of
+Spark's classes, so that a filter of a DataFrame prunes as the same text does. Each kind has its module:
 `functions_arithmetic`, `functions_number`, `functions_text`, `functions_time`, `functions_interval`, `functions_other`.
 
->>> find("YEAR").name
-'year'
+>>> find("YEAR").name, CATALYST["Year"].name
+('year', 'year')
 >>> find("rand") is None
 True
 """
@@ -18,14 +19,12 @@ from types import MappingProxyType
 from penstock.predicate.function import Function
 from penstock.predicate.functions_arithmetic import ARITHMETIC_FUNCTIONS
 from penstock.predicate.functions_interval import INTERVAL_FUNCTIONS
-from penstock.predicate.functions_interval import NAME as ADD_INTERVAL
 from penstock.predicate.functions_number import NUMBER_FUNCTIONS
 from penstock.predicate.functions_other import CHOOSERS, OTHER_FUNCTIONS
 from penstock.predicate.functions_text import TEXT_FUNCTIONS
 from penstock.predicate.functions_time import TIME_FUNCTIONS
-from penstock.predicate.functions_time import ZONED as _ZONED
 
-__all__ = ["CHOOSERS", "FUNCTIONS", "ZONED", "find"]
+__all__ = ["CATALYST", "CHOOSERS", "FUNCTIONS", "find"]
 
 _ALL = (
     *ARITHMETIC_FUNCTIONS,
@@ -35,9 +34,10 @@ _ALL = (
     *INTERVAL_FUNCTIONS,
     *OTHER_FUNCTIONS,
 )
-# Functions whose answer for a TIMESTAMP depends on the session's zone.
-ZONED = _ZONED | {ADD_INTERVAL}
-FUNCTIONS: Mapping[str, Function] = MappingProxyType({function.name: function for function in _ALL})
+FUNCTIONS: Mapping[str, Function] = MappingProxyType(
+    {name: function for function in _ALL for name in (function.name, *function.aliases)}
+)
+CATALYST: Mapping[str, Function] = MappingProxyType({name: each for each in _ALL for name in each.catalyst})
 
 
 def find(name: str) -> Function | None:

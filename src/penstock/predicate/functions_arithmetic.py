@@ -7,10 +7,8 @@ left out, because Spark rounds them twice. An integer beside a decimal counts as
 digits; Spark counts a literal's digits only, which differs in nothing but the precision as long as 38 digits
 are enough, and beyond that the call stays opaque.
 
-`direction` holds over rows that do not fail. With an infinite constant `x + c` is NaN at the opposite
-infinity, and with NaN it is NaN everywhere; such constants have no direction, and neither has a product with
-zero. Falling is never said of doubles: `1.0 - x` falls as x rises, but from a NaN, the top of the order,
-comes a NaN again.
+The laws leave out constants that are no finite numbers (`x + c` is NaN at the opposite infinity) and products with
+zero.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.predicate.decimals import decimal_vector, rescaled, unscaled
-from penstock.predicate.function import Constants, Function, Signature
+from penstock.predicate.function import FALLING, RISING, Constants, Function, Law, Signature
 from penstock.predicate.physical import Numbers, all_valid, numbers, vector
 from penstock.predicate.signatures import BIGINT, DATE, DOUBLE, INT, Types, as_int
 from penstock.predicate.types import (
@@ -224,39 +222,34 @@ def _is_finite(constant: tuple[object] | None) -> bool:
     return constant is not None and isinstance(constant[0], (int, float, Decimal)) and math.isfinite(constant[0])
 
 
-def _sum_direction(argument: int, constants: Constants) -> int:
-    return 1 if _is_finite(constants[1 - argument]) else 0
+def _sum_law(argument: int, constants: Constants) -> Law | None:
+    return RISING if _is_finite(constants[1 - argument]) else None
 
 
-def _difference_direction(argument: int, constants: Constants) -> int:
-    constant = constants[1 - argument]
-    return _unless_nan((1, -1)[argument], constant) if _is_finite(constant) else 0
+def _difference_law(argument: int, constants: Constants) -> Law | None:
+    return (RISING, FALLING)[argument] if _is_finite(constants[1 - argument]) else None
 
 
-def _product_direction(argument: int, constants: Constants) -> int:
-    return _unless_nan(_sign_of(constants[1 - argument]), constants[1 - argument])
+def _product_law(argument: int, constants: Constants) -> Law | None:
+    return {1: RISING, -1: FALLING, 0: None}[_sign_of(constants[1 - argument])]
 
 
-def _quotient_direction(argument: int, constants: Constants) -> int:
+def _quotient_law(argument: int, constants: Constants) -> Law | None:
     # In the divisor the quotient jumps from one end to the other at zero.
-    return _unless_nan(_sign_of(constants[1]), constants[1]) if argument == 0 else 0
-
-
-def _unless_nan(direction: int, constant: tuple[object] | None) -> int:
-    """The constant has been cast to the type of the other side: if it is a float, NaN is possible."""
-    return 0 if direction < 0 and constant is not None and isinstance(constant[0], float) else direction
+    return _product_law(argument, constants) if argument == 0 else None
 
 
 _plus = _or_shift(_kernel(_add, _decimal_sum(1)), 1)
 _minus = _or_shift(_kernel(_subtract, _decimal_sum(-1)), -1)
 
 ARITHMETIC_FUNCTIONS = (
-    Function("+", _or_days(_arithmetic(_sum_type), reversible=True), _plus, _sum_direction),
-    Function("-", _or_days(_arithmetic(_sum_type), reversible=False), _minus, _difference_direction),
-    Function("*", _arithmetic(_product_type), _kernel(_multiply, _decimal_product), _product_direction),
-    Function("/", _doubles, _kernel(_divide), _quotient_direction),
-    Function("div", _bigints, _kernel(_integral_divide), _quotient_direction),
-    Function("%", _arithmetic(None), _kernel(_remainder)),
-    Function("mod", _arithmetic(None), _kernel(_remainder)),
-    Function("pmod", _arithmetic(None), _kernel(_modulus)),
+    Function("+", _or_days(_arithmetic(_sum_type), reversible=True), _plus, _sum_law, catalyst=("Add",)),
+    Function("-", _or_days(_arithmetic(_sum_type), reversible=False), _minus, _difference_law, catalyst=("Subtract",)),
+    Function(
+        "*", _arithmetic(_product_type), _kernel(_multiply, _decimal_product), _product_law, catalyst=("Multiply",)
+    ),
+    Function("/", _doubles, _kernel(_divide), _quotient_law, catalyst=("Divide",)),
+    Function("div", _bigints, _kernel(_integral_divide), _quotient_law, catalyst=("IntegralDivide",)),
+    Function("%", _arithmetic(None), _kernel(_remainder), aliases=("mod",), catalyst=("Remainder",)),
+    Function("pmod", _arithmetic(None), _kernel(_modulus), catalyst=("Pmod",)),
 )

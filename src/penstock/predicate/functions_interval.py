@@ -1,9 +1,9 @@
 """Dates and timestamps moved by an interval of one unit: `ts - INTERVAL 7 DAYS`, `d + INTERVAL '1' MONTH`.
 
 Binding turns `x - INTERVAL n unit` into `add_interval(x, -n, 'unit')`. A date moved by days, weeks, months or years
-stays a date; moved by hours or less it becomes a timestamp, as in Spark. On a timestamp, whole days are moved on the
-wall clock of the session's zone: where the clock is changed near the result, the row fails, because Java then prefers
-the offset it came from.
+stays a date; moved by hours or less it becomes a timestamp, as in Spark. On a timestamp, whole days, months and years
+are moved on the wall clock of the session's zone, and where the clock shows a time twice, Java keeps the offset that
+it came from.
 """
 
 from __future__ import annotations
@@ -13,18 +13,20 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from penstock.predicate.cast_time import in_doubt
 from penstock.predicate.civil import month_length, to_civil, to_days
-from penstock.predicate.function import Constants, Function, Signature
-from penstock.predicate.physical import Numbers, numbers, valid, vector
+from penstock.predicate.function import Constants, Function, Law, Signature
+from penstock.predicate.physical import Numbers, fail_all, numbers, valid, vector
 from penstock.predicate.types import TIMESTAMP, is_timestamp
 from penstock.predicate.vector import Mask, Vector
-from penstock.predicate.zones import from_local, is_fixed, to_local
+from penstock.predicate.zones import keep_offset, to_local
 
 NAME = "add_interval"
 DAY = 86_400_000_000
 _MONTHS = {"YEAR": 12, "MONTH": 1}
 _MICROS = {"WEEK": 7 * DAY, "DAY": DAY, "HOUR": DAY // 24, "MINUTE": 60_000_000, "SECOND": 1_000_000}
-UNITS = frozenset(_MONTHS) | frozenset(_MICROS)
+_MICROS["MICROSECOND"] = 1
+UNITS = frozenset(_MONTHS) | frozenset(_MICROS)  # microseconds are how Spark itself sends days and less
 # Beyond these, a result may leave the range of the type; Spark raises there, or wraps.
 _SAFE_MICROS, _SAFE_DAYS = 1 << 62, 1 << 30
 
@@ -45,6 +47,8 @@ def _kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
     if not len(values):
         return Vector(values)
     amount, unit = int(amounts[0].as_py()), str(units[0].as_py())
+    if abs(amount) * _MICROS.get(unit, 366 * DAY) >= _SAFE_MICROS:
+        return fail_all(values, values.type)
     known, raw = valid(values), numbers(values).astype(np.int64)
     if pa.types.is_date(values.type):
         found = _move_months(raw, amount * _MONTHS[unit]) if unit in _MONTHS else raw + amount * _MICROS[unit] // DAY
@@ -72,9 +76,8 @@ def _move_timestamps(micros: Numbers, amount: int, unit: str, zone: str) -> tupl
         days = abs(total) // DAY * (1 if total >= 0 else -1)  # toward zero, as Java divides
         moved, rest = local + days * DAY, total - days * DAY
     too_far |= _beyond(moved, _SAFE_MICROS)
-    instant = from_local(np.where(too_far, 0, moved), zone)
-    failed = too_far if is_fixed(zone) else too_far | _near_transition(instant, zone)
-    return instant + rest, failed
+    instant = keep_offset(np.where(too_far, 0, moved), local - micros, zone)
+    return instant + rest, too_far | in_doubt(micros, zone)
 
 
 def _move_months(days: Numbers, months: int) -> Numbers:
@@ -85,13 +88,11 @@ def _move_months(days: Numbers, months: int) -> Numbers:
     return to_days(year, month, np.minimum(day, month_length(year, month)))
 
 
-def _near_transition(instant: Numbers, zone: str) -> Mask:
-    before, after = (to_local(instant + shift, zone) - (instant + shift) for shift in (-2 * DAY, 2 * DAY))
-    return np.asarray(before != after, np.bool_)
+def _law(argument: int, constants: Constants) -> Law | None:
+    if argument != 0 or constants[2] is None:
+        return None
+    # The day of a month is cut at the month's end, the time of day is not: the order is right up to a day.
+    return Law(1, clock=True, slack=DAY if constants[2][0] in _MONTHS else 0)
 
 
-def _direction(argument: int, constants: Constants) -> int:
-    return 1 if argument == 0 else 0
-
-
-INTERVAL_FUNCTIONS = (Function(NAME, _signature, _kernel, _direction),)
+INTERVAL_FUNCTIONS = (Function(NAME, _signature, _kernel, _law),)

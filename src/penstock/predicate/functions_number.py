@@ -5,9 +5,7 @@ bigint; Spark turns NaN into 0 there and cuts what is too large, which would bre
 those rows fail. `round` is known for whole numbers and decimals only, because Spark rounds the digits that
 Java prints of a double.
 
-`negative` has no direction: it turns the order around except at NaN, which stays on top, and a direction does
-not know its argument's type. Neither have functions of nulls (`greatest`, `isnan`): a bound says nothing of
-their nulls.
+Functions of nulls (`greatest`, `isnan`) have no law: a bound says nothing of their nulls.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.predicate.decimals import decimal_vector, rescaled, unscaled
-from penstock.predicate.function import Constants, Function, Signature
+from penstock.predicate.function import RISING, Constants, Function, Law, Signature, falling, rising
 from penstock.predicate.physical import Numbers, all_valid, numbers, valid, vector
 from penstock.predicate.signatures import BIGINT, DOUBLE, INT, STRING, Types, as_int
 from penstock.predicate.types import (
@@ -36,11 +34,6 @@ from penstock.predicate.vector import Mask, Vector
 
 # Scala's BigDecimal rounds to 34 digits when it changes the sign: Spark even raises for -(10^38 - 1).
 _ROUNDED_FROM = 10**34
-
-
-def rising(argument: int, constants: Constants) -> int:
-    """Never falls in any argument."""
-    return 1
 
 
 def _same(types: Types, constants: Constants) -> Signature | None:
@@ -209,18 +202,20 @@ def above(left: pa.Array, right: pa.Array) -> Mask:
     return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
 
 
+def _rounding_law(argument: int, constants: Constants) -> Law | None:
+    return RISING if argument == 0 else None
+
+
 NUMBER_FUNCTIONS = (
-    Function("abs", _same, _absolute),
-    Function("negative", _same, _negated),
-    Function("positive", _same, _unchanged, rising),
-    Function("floor", _whole, _floor, rising),
-    Function("ceil", _whole, _ceil, rising),
-    Function("ceiling", _whole, _ceil, rising),
-    Function("round", _rounding, _round, lambda argument, constants: 1 - argument),
-    Function("sign", _double, _sign, rising),
-    Function("signum", _double, _sign, rising),
-    Function("isnan", _nan_test, _is_nan, null_in_null_out=False),
-    Function("nanvl", _nan_choice, _nan_or, null_in_null_out=False),
-    Function("greatest", _several, _extreme(above), null_in_null_out=False),
-    Function("least", _several, _extreme(lambda a, b: above(b, a)), null_in_null_out=False),
+    Function("abs", _same, _absolute, catalyst=("Abs",)),
+    Function("negative", _same, _negated, falling, catalyst=("UnaryMinus",)),
+    Function("positive", _same, _unchanged, rising, catalyst=("UnaryPositive",)),
+    Function("floor", _whole, _floor, rising, catalyst=("Floor",)),
+    Function("ceil", _whole, _ceil, rising, aliases=("ceiling",), catalyst=("Ceil",)),
+    Function("round", _rounding, _round, _rounding_law, catalyst=("Round",)),
+    Function("sign", _double, _sign, rising, aliases=("signum",), catalyst=("Signum",)),
+    Function("isnan", _nan_test, _is_nan, catalyst=("IsNaN",), null_in_null_out=False),
+    Function("nanvl", _nan_choice, _nan_or, catalyst=("NaNvl",), null_in_null_out=False),
+    Function("greatest", _several, _extreme(above), catalyst=("Greatest",), null_in_null_out=False),
+    Function("least", _several, _extreme(lambda a, b: above(b, a)), catalyst=("Least",), null_in_null_out=False),
 )

@@ -186,15 +186,13 @@ def _value_of_key(arrays: Sequence[pa.Array], zone: str) -> Vector:
 
 
 OTHER_FUNCTIONS = (
-    *(Function(name, _common(1, 2**31), _kernel_of(name), null_in_null_out=False) for name in ("coalesce",)),
-    *(Function(name, _common(2, 2), _kernel_of(name), null_in_null_out=False) for name in ("nvl", "ifnull")),
+    Function("coalesce", _common(1, 2**31), _kernel_of("coalesce"), catalyst=("Coalesce",), null_in_null_out=False),
+    Function("nvl", _common(2, 2), _kernel_of("nvl"), aliases=("ifnull",), null_in_null_out=False),
     Function("nvl2", _second_and_third, _kernel_of("nvl2"), null_in_null_out=False),
     Function("nullif", _first_type, _kernel_of("nullif"), null_in_null_out=False),
-    Function("if", _if, _kernel_of("if"), null_in_null_out=False),
-    Function("case", _case, _kernel_of("case"), null_in_null_out=False),
-    Function("size", _sized, _size),
-    Function("cardinality", _sized, _size),
+    Function("if", _if, _kernel_of("if"), catalyst=("If",), null_in_null_out=False),
+    Function("case", _case, _kernel_of("case"), catalyst=("CaseWhen",), null_in_null_out=False),
+    Function("size", _sized, _size, aliases=("cardinality",)),
     Function("map_contains_key", _key_test, _has_key),
-    Function("element_at", _key_value, _value_of_key),
-    Function("try_element_at", _key_value, _value_of_key),
+    Function("element_at", _key_value, _value_of_key, aliases=("try_element_at",)),
 )

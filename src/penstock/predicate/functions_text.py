@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.predicate.function import Constants, Function, Signature
+from penstock.predicate.function import RISING, Constants, Function, Law, Signature
 from penstock.predicate.physical import blank_failed
 from penstock.predicate.signatures import INT, STRING, Types, any_of, exactly
 from penstock.predicate.vector import Vector
@@ -114,13 +114,14 @@ def _strings(types: Types, constants: Constants) -> Signature | None:
     return Signature((STRING,) * len(types), STRING)
 
 
-def _substring_direction(argument: int, constants: Constants) -> int:
+def _substring_law(argument: int, constants: Constants) -> Law | None:
     position = constants[1]
-    return 1 if argument == 0 and position is not None and position[0] in (0, 1) and None not in constants[2:] else 0
+    begins = position is not None and position[0] in (0, 1) and None not in constants[2:]
+    return RISING if argument == 0 and begins else None
 
 
-def _left_direction(argument: int, constants: Constants) -> int:
-    return 1 if argument == 0 and constants[1] is not None else 0
+def _left_law(argument: int, constants: Constants) -> Law | None:
+    return RISING if argument == 0 and constants[1] is not None else None
 
 
 _text = exactly([STRING], STRING)
@@ -136,29 +137,36 @@ _place = _by_row(INT, lambda text, sought: text.find(sought) + 1)
 _place_swapped = _by_row(INT, lambda sought, text: text.find(sought) + 1)
 
 TEXT_FUNCTIONS = (
-    Function("lower", _text, _lower),
-    Function("lcase", _text, _lower),
-    Function("upper", _text, _upper),
-    Function("ucase", _text, _upper),
-    Function("length", _count, _length),
-    Function("len", _count, _length),
-    Function("char_length", _count, _length),
-    Function("character_length", _count, _length),
-    Function("trim", _text, _simple(lambda values: pc.utf8_trim(values, " "))),
-    Function("ltrim", _text, _simple(lambda values: pc.utf8_ltrim(values, " "))),
-    Function("rtrim", _text, _simple(lambda values: pc.utf8_rtrim(values, " "))),
-    Function("reverse", _text, _by_row(STRING, lambda text: text[::-1])),
-    Function("substring", _slice, _substring, _substring_direction),
-    Function("substr", _slice, _substring, _substring_direction),
-    Function("left", exactly([STRING, INT], STRING), _left, _left_direction),
+    Function("lower", _text, _lower, aliases=("lcase",), catalyst=("Lower",)),
+    Function("upper", _text, _upper, aliases=("ucase",), catalyst=("Upper",)),
+    Function("length", _count, _length, aliases=("len", "char_length", "character_length"), catalyst=("Length",)),
+    Function("trim", _text, _simple(lambda values: pc.utf8_trim(values, " ")), catalyst=("StringTrim",)),
+    Function("ltrim", _text, _simple(lambda values: pc.utf8_ltrim(values, " ")), catalyst=("StringTrimLeft",)),
+    Function("rtrim", _text, _simple(lambda values: pc.utf8_rtrim(values, " ")), catalyst=("StringTrimRight",)),
+    Function("reverse", _text, _by_row(STRING, lambda text: text[::-1]), catalyst=("Reverse",)),
+    Function("substring", _slice, _substring, _substring_law, aliases=("substr",), catalyst=("Substring",)),
+    Function("left", exactly([STRING, INT], STRING), _left, _left_law),
     Function("right", exactly([STRING, INT], STRING), _by_row(STRING, _right)),
-    Function("concat", _strings, _concatenated),
-    Function("||", _strings, _concatenated),
-    Function("replace", _replacing, _by_row(STRING, _replace)),
-    Function("startswith", _test, _with_pattern(lambda v, p: pc.starts_with(v, pattern=p), str.startswith)),
-    Function("endswith", _test, _with_pattern(lambda v, p: pc.ends_with(v, pattern=p), str.endswith)),
-    Function("contains", _test, _with_pattern(lambda v, p: pc.match_substring(v, pattern=p), str.__contains__)),
-    Function("instr", _find, _place),
-    Function("locate", _find, _place_swapped),
-    Function("position", _find, _place_swapped),
+    Function("concat", _strings, _concatenated, aliases=("||",), catalyst=("Concat",)),
+    Function("replace", _replacing, _by_row(STRING, _replace), catalyst=("StringReplace",)),
+    Function(
+        "startswith",
+        _test,
+        _with_pattern(lambda v, p: pc.starts_with(v, pattern=p), str.startswith),
+        catalyst=("StartsWith",),
+    ),
+    Function(
+        "endswith",
+        _test,
+        _with_pattern(lambda v, p: pc.ends_with(v, pattern=p), str.endswith),
+        catalyst=("EndsWith",),
+    ),
+    Function(
+        "contains",
+        _test,
+        _with_pattern(lambda v, p: pc.match_substring(v, pattern=p), str.__contains__),
+        catalyst=("Contains",),
+    ),
+    Function("instr", _find, _place, catalyst=("StringInstr",)),
+    Function("locate", _find, _place_swapped, aliases=("position",)),
 )

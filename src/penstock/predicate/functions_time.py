@@ -4,9 +4,6 @@ Spark reads most of these from a DATE and casts what it is given to one, so thei
 and the evaluator's cast applies the session's zone. Only the time of day and `date_trunc` look at an instant
 themselves.
 
-`ZONED` names the functions whose answer for a TIMESTAMP depends on the session's zone. Their direction is
-told as if the zone never turned its clock back.
-
 A unit that Spark does not know makes `date_trunc` and `trunc` null, it does not raise.
 """
 
@@ -19,15 +16,14 @@ import pyarrow as pa
 
 from penstock.predicate.cast_time import in_doubt, local_micros
 from penstock.predicate.civil import DAY, HOUR, MINUTE, SECOND, Int64s, month_length, to_civil, to_days
-from penstock.predicate.function import Constants, Function, Signature
+from penstock.predicate.function import FALLING, RISING, Constants, Function, Law, Signature, rising
 from penstock.predicate.functions_arithmetic import shift_days
-from penstock.predicate.functions_number import rising
 from penstock.predicate.functions_text import uniform
 from penstock.predicate.physical import all_valid, numbers, valid, vector
 from penstock.predicate.signatures import BIGINT, DATE, INT, STRING, Types, clock_type, exactly, is_time
 from penstock.predicate.types import TIMESTAMP, is_integer
 from penstock.predicate.vector import Vector
-from penstock.predicate.zones import fixed_offset, from_local, start_of_day, to_local
+from penstock.predicate.zones import keep_offset, start_of_day, to_local
 
 _Kernel = Callable[[Sequence[pa.Array], str], Vector]
 
@@ -123,16 +119,8 @@ def _date_trunc(arrays: Sequence[pa.Array], zone: str) -> Vector:
     if unit in _DATE_UNITS:
         found = start_of_day(truncate_days(local // DAY, unit) * DAY, zone)
     else:
-        found = _keep_offset(local - local % _STEPS[unit], local - safe, zone)
+        found = keep_offset(local - local % _STEPS[unit], local - safe, zone)
     return vector(found, TIMESTAMP, valid(values), failed | in_doubt(found, zone))
-
-
-def _keep_offset(local: Int64s, offset: Int64s, zone: str) -> Int64s:
-    """Java keeps the offset that was in force before truncation as long as it is valid for the result."""
-    kept = local - offset
-    if fixed_offset(zone) is not None:
-        return kept
-    return np.where(to_local(kept, zone) == local, kept, from_local(local, zone))
 
 
 def _trunc(arrays: Sequence[pa.Array], zone: str) -> Vector:
@@ -195,16 +183,16 @@ def _integral(types: Types, constants: Constants) -> Signature | None:
     return Signature((BIGINT,), TIMESTAMP) if len(types) == 1 and is_integer(types[0]) else None
 
 
-def _trunc_direction(argument: int, constants: Constants) -> int:
-    return 1 if argument == 0 and _named_unit(constants[1]) in _DATE_UNITS else 0
+def _trunc_law(argument: int, constants: Constants) -> Law | None:
+    return RISING if argument == 0 and _named_unit(constants[1]) in _DATE_UNITS else None
 
 
-def _first_rises_second_falls(argument: int, constants: Constants) -> int:
-    return 1 if argument == 0 else -1
+def _first_rises_second_falls(argument: int, constants: Constants) -> Law | None:
+    return (RISING, FALLING)[argument]
 
 
-def _date_trunc_direction(argument: int, constants: Constants) -> int:
-    return 1 if argument == 1 and _named_unit(constants[0]) is not None else 0
+def _date_trunc_law(argument: int, constants: Constants) -> Law | None:
+    return Law(1, clock=True) if argument == 1 and _named_unit(constants[0]) is not None else None
 
 
 def _named_unit(constant: tuple[object] | None) -> str | None:
@@ -232,42 +220,40 @@ def _date_shift(sign: int) -> _Kernel:
 
 
 TIME_FUNCTIONS = (
-    Function("year", _date_part, _of_date(lambda days: to_civil(days)[0]), rising),
-    Function("quarter", _date_part, _of_date(lambda days: (to_civil(days)[1] + 2) // 3)),
-    Function("month", _date_part, _of_date(lambda days: to_civil(days)[1])),
-    Function("day", _date_part, _day),
-    Function("dayofmonth", _date_part, _day),
-    Function("dayofweek", _date_part, _of_date(lambda days: (days + 4) % 7 + 1)),
-    Function("weekday", _date_part, _of_date(lambda days: (days + 3) % 7)),
-    Function("dayofyear", _date_part, _of_date(_day_of_year)),
-    Function("weekofyear", _date_part, _of_date(_week_of_year)),
-    Function("hour", _clock, _of_clock(HOUR, 24)),
-    Function("minute", _clock, _of_clock(MINUTE, 60)),
-    Function("second", _clock, _of_clock(SECOND, 60)),
-    Function("last_day", _date_to_date, _of_date(_last_day, DATE), rising),
-    Function("date_add", _shifting, _date_shift(1), rising),
-    Function("dateadd", _shifting, _date_shift(1), rising),
-    Function("date_sub", _shifting, _date_shift(-1), _first_rises_second_falls),
-    Function("datediff", _between, _days_between, _first_rises_second_falls),
-    Function("date_diff", _between, _days_between, _first_rises_second_falls),
-    Function("add_months", _shifting, _add_months, rising),
-    Function("date_trunc", _truncating(0, TIMESTAMP), _date_trunc, _date_trunc_direction),
-    Function("trunc", _truncating(1, DATE), _trunc, _trunc_direction),
-    Function("to_date", _date_to_date, _unchanged, rising),
-    Function("date", _date_to_date, _unchanged, rising),
-    Function("to_timestamp", _to_timestamp, _unchanged, rising),
-    Function("timestamp", _to_timestamp, _unchanged, rising),
-    Function("unix_date", _only(DATE, INT), _as(INT), rising),
-    Function("date_from_unix_date", exactly([INT], DATE), _as(DATE), rising),
-    Function("unix_seconds", _since_epoch, _units_since_epoch(SECOND), rising),
-    Function("unix_millis", _since_epoch, _units_since_epoch(1000), rising),
-    Function("unix_micros", _since_epoch, _units_since_epoch(1), rising),
-    Function("timestamp_seconds", _integral, _from_units(SECOND), rising),
-    Function("timestamp_millis", _integral, _from_units(1000), rising),
-    Function("timestamp_micros", _integral, _from_units(1), rising),
-    Function("make_date", exactly([INT, INT, INT], DATE), _make_date),
+    Function("year", _date_part, _of_date(lambda days: to_civil(days)[0]), rising, catalyst=("Year",)),
+    Function("quarter", _date_part, _of_date(lambda days: (to_civil(days)[1] + 2) // 3), catalyst=("Quarter",)),
+    Function("month", _date_part, _of_date(lambda days: to_civil(days)[1]), catalyst=("Month",)),
+    Function("day", _date_part, _day, aliases=("dayofmonth",), catalyst=("DayOfMonth",)),
+    Function("dayofweek", _date_part, _of_date(lambda days: (days + 4) % 7 + 1), catalyst=("DayOfWeek",)),
+    Function("weekday", _date_part, _of_date(lambda days: (days + 3) % 7), catalyst=("WeekDay",)),
+    Function("dayofyear", _date_part, _of_date(_day_of_year), catalyst=("DayOfYear",)),
+    Function("weekofyear", _date_part, _of_date(_week_of_year), catalyst=("WeekOfYear",)),
+    Function("hour", _clock, _of_clock(HOUR, 24), catalyst=("Hour",)),
+    Function("minute", _clock, _of_clock(MINUTE, 60), catalyst=("Minute",)),
+    Function("second", _clock, _of_clock(SECOND, 60), catalyst=("Second",)),
+    Function("last_day", _date_to_date, _of_date(_last_day, DATE), rising, catalyst=("LastDay",)),
+    Function("date_add", _shifting, _date_shift(1), rising, aliases=("dateadd",), catalyst=("DateAdd",)),
+    Function("date_sub", _shifting, _date_shift(-1), _first_rises_second_falls, catalyst=("DateSub",)),
+    Function(
+        "datediff",
+        _between,
+        _days_between,
+        _first_rises_second_falls,
+        aliases=("date_diff",),
+        catalyst=("DateDiff",),
+    ),
+    Function("add_months", _shifting, _add_months, rising, catalyst=("AddMonths",)),
+    Function("date_trunc", _truncating(0, TIMESTAMP), _date_trunc, _date_trunc_law, catalyst=("TruncTimestamp",)),
+    Function("trunc", _truncating(1, DATE), _trunc, _trunc_law, catalyst=("TruncDate",)),
+    Function("to_date", _date_to_date, _unchanged, rising, aliases=("date",)),
+    Function("to_timestamp", _to_timestamp, _unchanged, rising, aliases=("timestamp",)),
+    Function("unix_date", _only(DATE, INT), _as(INT), rising, catalyst=("UnixDate",)),
+    Function("date_from_unix_date", exactly([INT], DATE), _as(DATE), rising, catalyst=("DateFromUnixDate",)),
+    Function("unix_seconds", _since_epoch, _units_since_epoch(SECOND), rising, catalyst=("UnixSeconds",)),
+    Function("unix_millis", _since_epoch, _units_since_epoch(1000), rising, catalyst=("UnixMillis",)),
+    Function("unix_micros", _since_epoch, _units_since_epoch(1), rising, catalyst=("UnixMicros",)),
+    Function("timestamp_seconds", _integral, _from_units(SECOND), rising, catalyst=("SecondsToTimestamp",)),
+    Function("timestamp_millis", _integral, _from_units(1000), rising, catalyst=("MillisToTimestamp",)),
+    Function("timestamp_micros", _integral, _from_units(1), rising, catalyst=("MicrosToTimestamp",)),
+    Function("make_date", exactly([INT, INT, INT], DATE), _make_date, catalyst=("MakeDate",)),
 )
-_INSTANTS = frozenset({"to_timestamp", "timestamp", "unix_seconds", "unix_millis", "unix_micros"})
-_COUNTS = frozenset({"timestamp_seconds", "timestamp_millis", "timestamp_micros"})
-_COUNTS |= {"unix_date", "date_from_unix_date", "make_date"}
-ZONED = frozenset(function.name for function in TIME_FUNCTIONS) - _INSTANTS - _COUNTS

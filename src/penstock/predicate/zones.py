@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.predicate.vector import Mask
 from penstock.predicate.zone_rules import CYCLE, DAY, FOLD_FROM, SECOND, Int64s, rules_of
 
 # No offset exceeds 18 hours; within these limits neither the way to local time nor the way back can overflow.
@@ -100,6 +101,14 @@ def from_local(local: Int64s, zone: str) -> Int64s:
     return local - rules.offsets[_place(local, zone)]
 
 
+def keep_offset(local: Int64s, offset: Int64s, zone: str) -> Int64s:
+    """The same, but where a local time has two instants, the one with the given offset, as Java prefers it."""
+    kept = local - offset
+    if fixed_offset(zone) is not None:
+        return kept
+    return np.where(to_local(kept, zone) == local, kept, from_local(local, zone))
+
+
 def start_of_day(local_midnights: Int64s, zone: str) -> Int64s:
     """The first instants of the days that begin at the given local times."""
     instants = from_local(local_midnights, zone)
@@ -111,6 +120,26 @@ def start_of_day(local_midnights: Int64s, zone: str) -> Int64s:
     passed = np.searchsorted(rules.instants, _folded(instants), side="right")
     since = _folded(instants) - rules.instants[np.maximum(passed - 1, 0)]
     return np.where(late > 0, instants - since, instants)
+
+
+@lru_cache(maxsize=256)
+def clock_spread(zone: str) -> int:
+    """The most by which two readings of a zone's clock at one instant may differ: its largest offset less its smallest.
+
+    >>> clock_spread("America/New_York") // SECOND
+    3600
+    """
+    if is_fixed(zone):
+        return 0
+    offsets = rules_of(zone).offsets
+    return int(offsets.max() - offsets.min())
+
+
+def near_clock_change(micros: Int64s, window: int, zone: str) -> Mask:
+    """Where the clock of a zone that is not fixed changes within `window` of an instant."""
+    instants = rules_of(zone).instants
+    before, after = (np.searchsorted(instants, _folded(micros + shift)) for shift in (-window, window))
+    return np.asarray(before != after, np.bool_)
 
 
 def _place(local: Int64s, zone: str) -> Int64s:

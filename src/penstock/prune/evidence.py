@@ -18,11 +18,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from penstock.predicate.evaluate import evaluate, unevaluable
-from penstock.predicate.tree import Expr
+from penstock.predicate.laws import Path, lawful_path
+from penstock.predicate.tree import Expr, is_term, terms_of
 from penstock.predicate.vector import Mask
 from penstock.prune.containers import Containers
 from penstock.prune.domain import Domain
 from penstock.prune.facts import Bounds, Derived, Exact, Term, Tuples
+from penstock.prune.image import image
 from penstock.prune.pairs import Span, meet, pair_possible, paired_terms
 from penstock.prune.question import AllOf, Arm, Check, Question
 from penstock.prune.ranges import Rows, at, mask_of
@@ -46,8 +48,8 @@ class Witness(Protocol):
 class Evidence:
     """Facts by the term they are about; a fact about a partition field counts for its source."""
 
-    def __init__(self, count: int, witnesses: Sequence[Witness], zone: str) -> None:
-        self.count, self.zone = count, zone
+    def __init__(self, count: int, witnesses: Sequence[Witness], zone: str, with_laws: bool = True) -> None:
+        self.count, self.zone, self.with_laws = count, zone, with_laws
         self._by_term: dict[Expr, list[Witness]] = {}
         self._projected: dict[tuple[int, int], tuple[Domain, Domain]] = {}
         self.witnesses = list(witnesses)
@@ -56,8 +58,23 @@ class Evidence:
             self._by_term.setdefault(term, []).append(witness)
 
     def about(self, term: Expr) -> list[Witness]:
-        """The facts that speak of a term."""
+        """The facts that speak of a term, or of a function of one."""
+        if term not in self._by_term and not is_term(term):
+            self._by_term[term] = self._images(term)
         return self._by_term.get(term, [])
+
+    def _images(self, expr: Expr) -> list[Witness]:
+        path = lawful_path(expr)
+        if path is None:
+            return []
+        images = (self._image(witness, expr, path) for witness in self.about(terms_of(expr)[0]))
+        return [each for each in images if each is not None]
+
+    def _image(self, witness: Witness, expr: Expr, path: Path) -> Witness | None:
+        if isinstance(witness, _Reindexed):
+            inner = self._image(witness.witness, expr, path)
+            return None if inner is None else _Reindexed(inner, witness.places)
+        return image(witness, expr, path, self.zone, self.with_laws) if isinstance(witness, Exact | Bounds) else None
 
     def cost(self, term: Expr) -> int:
         """Cheap facts first: exact values are asked before bounds, and a term nobody knows last."""
@@ -168,11 +185,14 @@ class _Reindexed:
         return rows if self.places is None else at(self.places, rows)
 
 
-def evidence_of(containers: Containers, zone: str) -> Evidence:
-    """Exact values, bounds and what they say together, in this order; tuples are asked by `possible_by_tuples`."""
+def evidence_of(containers: Containers, zone: str, with_laws: bool = True) -> Evidence:
+    """Exact values, bounds and what they say together, in this order; tuples are asked by `possible_by_tuples`.
+
+    Without laws, a function of a column is only known where the column has one value.
+    """
     witnesses: list[Witness] = [fact for fact in containers.facts if isinstance(fact, Exact)]
     witnesses += [fact for fact in containers.facts if isinstance(fact, Bounds)]
-    return Evidence(containers.count, [*witnesses, *containers.joint], zone)
+    return Evidence(containers.count, [*witnesses, *containers.joint], zone, with_laws)
 
 
 class Tally(Protocol):
@@ -259,7 +279,7 @@ def possible_by_tuples(question: Question, evidence: Evidence, tuples: Tuples, r
         places = np.arange(len(owners)) + np.repeat(tuples.offsets[containers] - np.cumsum(sizes) + sizes, sizes)
     inside: list[Witness] = [_Reindexed(fact, places) for fact in tuples.exact]
     outside: list[Witness] = [_Reindexed(witness, containers[owners]) for witness in evidence.witnesses]
-    yes = possible(question, Evidence(len(owners), [*inside, *outside], evidence.zone))
+    yes = possible(question, Evidence(len(owners), [*inside, *outside], evidence.zone, evidence.with_laws))
     hits = np.zeros(len(containers), np.bool_)
     hits[owners[yes]] = True
     found[listed] &= hits
@@ -271,5 +291,5 @@ def _mentions(question: Question, terms: Sequence[Term]) -> bool:
     if not isinstance(question, Arm):
         return any(_mentions(part, terms) for part in question.parts)
     sources = {term.source if isinstance(term, Derived) else term for term in terms}
-    asked = set(question.domains).union(*(check.terms for check in question.checks))
-    return not sources.isdisjoint(asked)
+    mentioned = {term for expr in question.domains for term in terms_of(expr)}
+    return not sources.isdisjoint(mentioned.union(*(check.terms for check in question.checks)))

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -94,6 +95,11 @@ class Exact:
     def _recent(self) -> dict[int, tuple[Domain, Mask]]:
         return {}
 
+    @cached_property
+    def images(self) -> dict[Any, Any]:
+        """What was made of it by `image`, to be used again."""
+        return {}
+
     def single_values(self, rows: Rows) -> tuple[pa.Array, Mask]:
         """The value of every row of each container, and where it is known."""
         codes, dictionary = self.encoded
@@ -140,6 +146,11 @@ class Bounds:
         for ends in (self.lower, self.upper):
             if ends is not None:
                 _check_type(self.term, ends)
+
+    @cached_property
+    def images(self) -> dict[Any, Any]:
+        """What was made of them by `image`, to be used again."""
+        return {}
 
     @cached_property
     def ranges(self) -> Ranges | None:

@@ -26,7 +26,14 @@ from penstock.prune.domain import Domain
 from penstock.prune.facts import Bounds, Derived, Exact, Fact
 from penstock.prune.keys import array_keys, has_int64_keys, is_comparable, key_of, value_of
 from penstock.prune.ranges import Ranges, Rows, at
-from penstock.prune.transforms import MOST_BUCKETED, project, source_ranges, transform_function, transform_parts
+from penstock.prune.transforms import (
+    MOST_BUCKETED,
+    is_ordered,
+    project,
+    source_ranges,
+    transform_function,
+    transform_parts,
+)
 
 
 @dataclass(frozen=True)
@@ -143,7 +150,7 @@ def _name(term: Derived) -> str:
 def _has_span(part: Exact | Bounds) -> bool:
     if isinstance(part, Bounds):
         return not isinstance(part.term, Derived) and (part.lower is not None or part.upper is not None)
-    return isinstance(part.term, Derived) and _name(part.term) in ("year", "month", "day", "hour", "truncate")
+    return isinstance(part.term, Derived) and is_ordered(part.term.transform)
 
 
 def _span(part: Exact | Bounds) -> tuple[pa.Array, pa.Array] | None:

@@ -33,7 +33,7 @@ from penstock.predicate.sql import summarize
 from penstock.predicate.tree import TRUE, Expr, conjuncts
 from penstock.predicate.vector import Mask
 from penstock.prune.containers import Containers
-from penstock.prune.evidence import Positions, Tally, Witness, evidence_of, possible, possible_by_tuples
+from penstock.prune.evidence import Evidence, Positions, Tally, Witness, evidence_of, possible, possible_by_tuples
 from penstock.prune.facts import Tuples
 from penstock.prune.question import NOTHING, Arm, Question, ask
 from penstock.prune.ranges import Rows, at, mask_of
@@ -54,22 +54,21 @@ class Stage:
 
     name: str
     looks_at: str
-    survive: Callable[[Question, Containers, Rows, str, Tally | None], Mask]
+    survive: Callable[[Question, Containers, Rows, Evidence, Tally | None], Mask]
 
 
-def _have_rows(question: Question, containers: Containers, rows: Rows, zone: str, tally: Tally | None) -> Mask:
+def _have_rows(question: Question, containers: Containers, rows: Rows, evidence: Evidence, tally: Tally | None) -> Mask:
     if containers.rows is None:
         return np.ones(containers.count if rows is None else len(rows), np.bool_)
     return at(~mask_of(pc.equal(containers.rows, 0)), rows)
 
 
-def _by_values(question: Question, containers: Containers, rows: Rows, zone: str, tally: Tally | None) -> Mask:
-    return possible(question, evidence_of(containers, zone), rows, tally)
+def _by_values(question: Question, containers: Containers, rows: Rows, evidence: Evidence, tally: Tally | None) -> Mask:
+    return possible(question, evidence, rows, tally)
 
 
-def _by_tuples(question: Question, containers: Containers, rows: Rows, zone: str, tally: Tally | None) -> Mask:
+def _by_tuples(question: Question, containers: Containers, rows: Rows, evidence: Evidence, tally: Tally | None) -> Mask:
     found = np.ones(containers.count if rows is None else len(rows), np.bool_)
-    evidence = evidence_of(containers, zone)
     for fact in containers.facts:
         if isinstance(fact, Tuples):
             found &= possible_by_tuples(question, evidence, fact, rows)
@@ -85,11 +84,15 @@ STAGES = (
 
 
 class Pruner:
-    """A bound predicate, simplified and compiled; it keeps no state between batches and may be used by many threads."""
+    """A bound predicate, simplified and compiled; it keeps no state between batches and may be used by many threads.
 
-    def __init__(self, predicate: Expr, zone: str = "UTC") -> None:
+    With `whole_by_laws` off, a container is not kept whole on the strength of a function's law: whoever removes what
+    matches whole without reading it relies on exact values and plain comparisons alone.
+    """
+
+    def __init__(self, predicate: Expr, zone: str = "UTC", *, whole_by_laws: bool = True) -> None:
         self.predicate = simplify(predicate)
-        self.zone = zone
+        self.zone, self.whole_by_laws = zone, whole_by_laws
         self.truths = Truths(zone)
         self.question = ask(self.predicate, self.truths)
 
@@ -115,9 +118,10 @@ class Pruner:
             codes = np.zeros(containers.count, np.int32)
             return Judgement(self, containers, codes.astype(np.int8), codes, (NEVER_TRUE,))
         tally = _Reasons(containers.count)
+        evidence = evidence_of(containers, self.zone)
         rows: Rows = None
         for stage in STAGES:
-            alive = stage.survive(self.question, containers, rows, self.zone, tally)
+            alive = stage.survive(self.question, containers, rows, evidence, tally)
             if not alive.all():
                 tally.rest(rows, ~alive, Reason(stage.name, "" if stage.name == NO_ROWS else self.summary))
                 rows = np.flatnonzero(alive) if rows is None else rows[alive]
@@ -131,9 +135,10 @@ class Pruner:
 
     def _may_fail(self, containers: Containers, rows: Rows) -> Mask:
         """Which of the containers may have a row that does not match."""
+        evidence = evidence_of(containers, self.zone, self.whole_by_laws)
         if rows is None or len(rows) * _DENSE < containers.count:
-            return may_be(self.opposite, containers, rows, self.zone)
-        return may_be(self.opposite, containers, None, self.zone)[rows]  # most of them: cheaper than picking them out
+            return may_be(self.opposite, containers, rows, evidence)
+        return may_be(self.opposite, containers, None, evidence)[rows]  # most of them: cheaper than picking them out
 
 
 class _Reasons:
@@ -161,12 +166,12 @@ class _Reasons:
         self.reasons.append(reason)
 
 
-def may_be(question: Question, containers: Containers, rows: Rows, zone: str) -> Mask:
+def may_be(question: Question, containers: Containers, rows: Rows, evidence: Evidence) -> Mask:
     """Which containers may have a row for which the question is answered with yes, from all facts together."""
-    found = _by_values(question, containers, rows, zone, None)
+    found = _by_values(question, containers, rows, evidence, None)
     if any(isinstance(fact, Tuples) for fact in containers.facts) and found.any():
         here = np.flatnonzero(found) if rows is None else rows[found]
-        found[found] = _by_tuples(question, containers, here, zone, None)
+        found[found] = _by_tuples(question, containers, here, evidence, None)
     return found
 
 

@@ -96,11 +96,11 @@ def _leaf(node: Expr, truths: Truths, negated: bool) -> _Built:
     if truth is None:
         return [_opaque(node, negated)]
     domain = truth.true.must.complement() if negated else truth.true.may
-    exact = truth.true.exact
-    checks = () if exact else (Check(node, (truth.term,), not negated),)
+    settled = truth.true.exact and truth.sharp
+    checks = () if settled else (Check(node, terms_of(node), not negated),)
     if domain.is_all:
         return [Arm({}, checks)]
-    return [] if domain.is_empty else [Arm({truth.term: domain}, checks, {truth.term: (node,)})]
+    return [] if domain.is_empty else [Arm({truth.subject: domain}, checks, {truth.subject: (node,)})]
 
 
 def _opaque(node: Expr, negated: bool) -> Arm:

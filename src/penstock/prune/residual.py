@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.predicate.tree import TRUE, And, Expr, Or, conjuncts
+from penstock.prune.evidence import evidence_of
 from penstock.prune.judge import Judgement, may_be
 from penstock.prune.question import ask
 from penstock.prune.verdict import Verdict
@@ -39,11 +40,12 @@ def residuals(judgement: Judgement) -> dict[int, Expr]:
 def _needed(parts: Sequence[Expr], judgement: Judgement, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """For each container (row) and each part or alternative of a part (column), whether it must still be checked."""
     pruner, containers = judgement.pruner, judgement.containers
+    evidence = evidence_of(containers, pruner.zone)
     columns = []
     for part in parts:
-        columns.append(may_be(ask(part, pruner.truths, negated=True), containers, rows, pruner.zone))
+        columns.append(may_be(ask(part, pruner.truths, negated=True), containers, rows, evidence))
         for arm in _alternatives(part):
-            columns.append(may_be(ask(arm, pruner.truths), containers, rows, pruner.zone))
+            columns.append(may_be(ask(arm, pruner.truths), containers, rows, evidence))
     return np.column_stack(columns)
 
 

@@ -58,6 +58,16 @@ def transform_parts(transform: str) -> tuple[str, int]:
     return name, int(rest.rstrip("]")) if rest.rstrip("]").isdigit() else 0
 
 
+def is_ordered(transform: str) -> bool:
+    """Whether a partition value stands for one range of source values, see `source_range`.
+
+    >>> is_ordered("truncate[4]"), is_ordered("bucket[16]")
+    (True, False)
+    """
+    name, width = transform_parts(transform)
+    return name in _PERIODS or (name == "truncate" and width > 0)
+
+
 def result_type(transform: str, source: pa.DataType) -> pa.DataType | None:
     """The type of the partition values; None for void and for transforms that are not known."""
     name, width = transform_parts(transform)

@@ -1,4 +1,4 @@
-"""The set of values for which a test on one term is true, and the set for which it is false.
+"""The set of values for which a test on one term, or on a function of one, is true, and the set for which it is false.
 
 NULL answers are in neither set. `NOT` swaps the two, which is the whole of three-valued negation. Where the exact set
 is not known there are two: what *may* make the test true (for skipping, it errs on the large side) and what *must*
@@ -8,7 +8,7 @@ is not known there are two: what *may* make the test true (for skipping, it errs
 |---|---|---|
 | `x < 5`, `x IN (…)`, `x IS NULL`, `x LIKE 'ab%'` | the exact set | the same |
 | `x LIKE 'a%b'` | the strings that start with `a` | nothing |
-| `year(ts) = 2026` | the interval found through the function | the same |
+| `year(ts) = 2026` | the values of `year(ts)` in the exact set, where `year` has a law | the same |
 | `md5(s) = '…'`, anything else over one term | every value, and NULL if it may | nothing |
 """
 
@@ -21,13 +21,14 @@ import pyarrow as pa
 
 from penstock.predicate.evaluate import evaluate, unevaluable
 from penstock.predicate.functions import FUNCTIONS
+from penstock.predicate.laws import is_sharp, lawful_path
 from penstock.predicate.like import is_literal, parts_of, prefix_of
 from penstock.predicate.tree import Call, Cast, Compare, Expr, In, IsNull, Like, Literal, Not, fold, is_term, terms_of
 from penstock.predicate.types import is_float
 from penstock.predicate.values import to_arrow
 from penstock.prune.domain import Domain
 from penstock.prune.keys import is_comparable, key_of, successor
-from penstock.prune.monotone import monotone, preimage
+from penstock.prune.preimage import preimage
 from penstock.prune.transforms import next_prefix
 
 # Of tests over more terms than this, NULL in one of them says nothing here.
@@ -49,11 +50,15 @@ class Sets:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """The sets of one test on one term."""
+    """The sets of one test, of values of a term or of a function of one.
 
-    term: Expr
+    `sharp` says that ranges tell of a single value what evaluating the test would.
+    """
+
+    subject: Expr
     true: Sets
     false: Sets
+    sharp: bool = True
 
 
 class Truths:
@@ -74,37 +79,38 @@ def truth_of(test: Expr, zone: str) -> Truth | None:
     """The sets of a test; None when it is about no term, about several, or about one without order."""
     if isinstance(test, Not):
         inner = truth_of(test.child, zone)
-        return None if inner is None else Truth(inner.term, inner.false, inner.true)
+        return None if inner is None else Truth(inner.subject, inner.false, inner.true, inner.sharp)
     terms = terms_of(test)
     if len(terms) != 1 or not is_comparable(terms[0].type):
         return None
     term = terms[0]
-    values = _value_sets(test, term, zone) or _anything(term)
-    return _with_null(test, term, values, zone)
+    subject, (true, false) = _value_sets(test, term, zone) or (term, _anything(term))
+    null = _at_null(test, term, zone)
+    path = lawful_path(subject) or ()
+    return Truth(subject, _with_null(true, null, True), _with_null(false, null, False), is_sharp(path, zone))
 
 
-# The sets over non-null values: (true, false).
-_Pair = tuple[Sets, Sets]
+_Pair = tuple[Sets, Sets]  # over non-null values: for true, for false
+_Found = tuple[Expr, _Pair]  # with what they are values of
 
 
-def _value_sets(test: Expr, term: Expr, zone: str) -> _Pair | None:
+def _value_sets(test: Expr, term: Expr, zone: str) -> _Found | None:
     match test:
         case Compare(right=Literal() as right) if right.value is not None and test.left.type == right.type:
-            return _solved(test.left, _compared(test.op, right), zone)
+            return _solved(test.left, _compared(test.op, right))
         case In() if test.child.type is not None and all(o.type == test.child.type for o in test.options):
-            return _member(test, zone)
+            return _member(test)
         case IsNull():
-            if test.child == term:
-                return _exactly(Domain.none(_type(term)))
-            return _never_null(test.child, zone)
+            return _solved(test.child, None if test.child.type is None else Domain.none(test.child.type))
         case Like() if test.child == term:
-            return _like(test, term)
+            pair = _like(test, term)
+            return None if pair is None else (term, pair)
         case Call(name="startswith") if test.args[0] == term and isinstance(test.args[1], Literal):
-            return _prefixed(term, test.args[1].value) if isinstance(test.args[1].value, str) else None
+            return (term, _prefixed(term, test.args[1].value)) if isinstance(test.args[1].value, str) else None
         case Call(name="isnan") if test.args[0] == term and is_float(_type(term)):
-            return _exactly(Domain.points(_type(term), [key_of(float("nan"), _type(term))]))
+            return term, _exactly(Domain.points(_type(term), [key_of(float("nan"), _type(term))]))
     if test == term and term.type == pa.bool_():
-        return _exactly(Domain.points(pa.bool_(), [1]))
+        return term, _exactly(Domain.points(pa.bool_(), [1]))
     return None
 
 
@@ -138,35 +144,25 @@ def _compared(op: str, literal: Literal) -> Domain:
     return Domain.points(t, [key])
 
 
-def _member(test: In, zone: str) -> _Pair | None:
+def _member(test: In) -> _Found | None:
     assert test.child.type is not None
     keys = [key_of(o.value, test.child.type) for o in test.options if o.value is not None]
-    pair = _solved(test.child, Domain.points(test.child.type, keys), zone)
-    if pair is None or all(o.value is not None for o in test.options):
-        return pair
-    nothing = Domain.none(pair[1].may.type)  # a NULL in the list: a miss is unknown, never false
-    return pair[0], Sets(nothing, nothing)
+    solved = _solved(test.child, Domain.points(test.child.type, keys))
+    if solved is None or all(o.value is not None for o in test.options):
+        return solved
+    subject, (true, false) = solved
+    nothing = Domain.none(false.may.type)  # a NULL in the list: a miss is unknown, never false
+    return subject, (true, Sets(nothing, nothing))
 
 
-def _solved(expr: Expr, wanted: Domain, zone: str) -> _Pair | None:
-    f = monotone(expr, zone)
-    if f is None:
+def _solved(expr: Expr, wanted: Domain | None) -> _Found | None:
+    """The set for a test of `expr`: of values of its term where that is exact and simple, else of its own values."""
+    if wanted is None or not is_comparable(expr.type):
         return None
-    found = preimage(f, wanted)
-    if found is None:
-        return None
-    return Sets(found.possibly_in, found.surely_in), Sets(found.possibly_out, found.surely_out)
-
-
-def _never_null(expr: Expr, zone: str) -> _Pair | None:
-    """`f(x) IS NULL` for a monotonic f: never for a value of x, but f may fail."""
-    f = monotone(expr, zone)
-    found = None if f is None or f.expr.type is None else preimage(f, Domain.all(f.expr.type, null=False))
-    if f is None or found is None:
-        return None
-    t = _type(f.term)
-    failing = found.surely_in.complement().with_null(False)
-    return Sets(failing, Domain.none(t)), Sets(Domain.all(t, null=False), found.surely_in)
+    inverted = preimage(expr, wanted)
+    if inverted is not None:
+        return inverted[0], _exactly(inverted[1])
+    return (expr, _exactly(wanted)) if lawful_path(expr) is not None else None
 
 
 def _like(test: Like, term: Expr) -> _Pair | None:
@@ -188,21 +184,9 @@ def _prefixed(term: Expr, prefix: str) -> _Pair:
     return _exactly(Domain.interval(_type(term), prefix, next_prefix(prefix) if prefix else None))
 
 
-def _with_null(test: Expr, term: Expr, values: _Pair, zone: str) -> Truth:
-    """What the test says of NULL is found by asking the evaluator."""
-    true, false = values
-    answer = _at_null(test, term, zone)
-    if answer == "unknown":
-        return Truth(term, _and_null(true, True, False), _and_null(false, True, False))
-    return Truth(
-        term,
-        _and_null(true, answer is True, answer is True),
-        _and_null(false, answer is False, answer is False),
-    )
-
-
-def _and_null(sets: Sets, may: bool, must: bool) -> Sets:
-    return Sets(sets.may.with_null(may), sets.must.with_null(must))
+def _with_null(sets: Sets, at_null: bool | str | None, wanted: bool) -> Sets:
+    """The sets with NULL where the test is `wanted` for it; what it is was found by asking the evaluator."""
+    return Sets(sets.may.with_null(at_null in (wanted, "unknown")), sets.must.with_null(at_null is wanted))
 
 
 def _at_null(test: Expr, term: Expr, zone: str) -> bool | str | None:

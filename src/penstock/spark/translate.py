@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import math
+import re
 from collections.abc import Sequence
 from decimal import Decimal
 from functools import lru_cache
@@ -18,6 +19,8 @@ import pyarrow as pa
 
 from penstock.errors import PenstockError
 from penstock.predicate.bind import Context, bind
+from penstock.predicate.functions import CATALYST
+from penstock.predicate.functions_interval import NAME as ADD_INTERVAL
 from penstock.predicate.schema import as_schema
 from penstock.predicate.tree import (
     TRUE,
@@ -45,38 +48,14 @@ _COMPARISONS = {
     "GreaterThan": ">",
     "GreaterThanOrEqual": ">=",
 }
-# Catalyst's class to our function of the same arguments in the same order.
-_FUNCTIONS = {
-    "Add": "+",
-    "Subtract": "-",
-    "Multiply": "*",
-    "UnaryMinus": "negative",
-    "StartsWith": "startswith",
-    "EndsWith": "endswith",
-    "Contains": "contains",
-    "Year": "year",
-    "Quarter": "quarter",
-    "Month": "month",
-    "DayOfMonth": "day",
-    "DayOfWeek": "dayofweek",
-    "DayOfYear": "dayofyear",
-    "Hour": "hour",
-    "Minute": "minute",
-    "Second": "second",
-    "LastDay": "last_day",
-    "DateAdd": "date_add",
-    "DateSub": "date_sub",
-    "DateDiff": "datediff",
-    "TruncDate": "trunc",
-    "TruncTimestamp": "date_trunc",
-    "Substring": "substring",
-    "Lower": "lower",
-    "Upper": "upper",
-    "Length": "length",
-    "Coalesce": "coalesce",
-    "Abs": "abs",
-    "IsNaN": "isnan",
-}
+# The types whose values mean here what they mean to Spark. A string with a collation, a char or an interval does not.
+_PLAIN = frozenset(["boolean", "tinyint", "smallint", "int", "bigint", "float", "double"])
+_PLAIN |= {"string", "binary", "date", "timestamp", "timestamp_ntz"}
+_DECIMAL = re.compile(r"decimal\(\d+,\d+\)")
+_NESTED = re.compile(r"(struct|map|array)<")
+# Days and less come as microseconds, months and years as months.
+_DAY_TIME = frozenset(["TimeAdd", "TimestampAddInterval"])
+_YEAR_MONTH = frozenset(["TimestampAddYMInterval", "DateAddYMInterval"])
 
 
 def translate(filters: Sequence[dict[str, Any]], schema: pa.Schema, context: Context) -> Expr:
@@ -93,16 +72,16 @@ def _bound(filter_: dict[str, Any], schema: pa.Schema, context: Context) -> Expr
 
 
 def _convert(node: dict[str, Any], zone: str) -> Expr:
-    if "column" in node and "casts" not in node:
-        return Column(tuple(node["column"]))
-    if "column" in node:
-        return _opaque(node)  # a cast gave its fields other names
     t = _type(node["type"])
+    if "column" in node:  # with casts, one gave its fields other names
+        return _opaque(node) if t is None or "casts" in node else Column(tuple(node["column"]))
     if "value" in node:
         return _opaque(node) if t is None or is_nested(t) else Literal(_value(node["value"], t), t)
     name = node["call"]
     if not node["deterministic"] or _is_of_another_zone(node, zone):
         return _opaque(node)
+    if name in _DAY_TIME | _YEAR_MONTH:
+        return _moved(node, zone)
     children = [_convert(child, zone) for child in node["children"]]
     if name in _COMPARISONS:
         return Compare(_COMPARISONS[name], children[0], children[1])
@@ -128,7 +107,29 @@ def _convert(node: dict[str, Any], zone: str) -> Expr:
             return Cast(children[0], t, node["mode"] == "TRY")
         case "GetMapValue" | "ElementAt":
             return Lookup(children[0], children[1])
-    return Call(_FUNCTIONS[name], tuple(children)) if name in _FUNCTIONS else _opaque(node)
+    return _call(node, children)
+
+
+def _call(node: dict[str, Any], children: Sequence[Expr]) -> Expr:
+    """A function of the registry, if it takes these types as they are and gives the type that Spark gives."""
+    function = CATALYST.get(node["call"])
+    types = [_type(child["type"]) for child in node["children"]]
+    if function is None or None in types:
+        return _opaque(node)
+    signature = function.signature(types, [(c.value,) if isinstance(c, Literal) else None for c in children])
+    if signature is None or list(signature.arguments) != types or signature.result != _type(node["type"]):
+        return _opaque(node)
+    return Call(function.name, tuple(children))
+
+
+def _moved(node: dict[str, Any], zone: str) -> Expr:
+    """A timestamp or date moved by a constant interval, whose literal is the number of its smallest units."""
+    value, interval = node["children"]
+    if not isinstance(interval.get("value"), int) or not interval["type"].startswith("interval "):
+        return _opaque(node)
+    unit = "MICROSECOND" if node["call"] in _DAY_TIME else "MONTH"
+    amount = Literal(interval["value"], pa.int64())
+    return Call(ADD_INTERVAL, (_convert(value, zone), amount, Literal(unit, pa.string())))
 
 
 def _is_of_another_zone(node: dict[str, Any], zone: str) -> bool:
@@ -148,6 +149,10 @@ def _opaque(node: dict[str, Any]) -> Expr:
 
 @lru_cache(maxsize=1024)
 def _type(name: str) -> pa.DataType | None:
+    """The type that Spark calls by a name; None for one that is not exactly one of ours."""
+    nested = _NESTED.match(name) is not None and "collate" not in name.lower()
+    if name not in _PLAIN and not nested and not _DECIMAL.fullmatch(name):
+        return None
     try:
         return as_schema(f"x {name}").field(0).type
     except PenstockError:

@@ -18,8 +18,10 @@ from penstock.errors import LakeError
 from penstock.predicate.bind import bind_text
 from penstock.predicate.evaluate import filter_table
 from penstock.predicate.tree import TRUE, Column, walk
+from penstock.prune.judge import Pruner
 from penstock.prune.plan import FileTask
 from penstock.prune.verdict import Verdict
+from penstock.tables.iceberg.plan import plan_files
 from penstock.tables.iceberg.read import Reader, as_shown
 from penstock.tables.iceberg.table import IcebergTable
 from penstock.tables.managed.coalesce import NAN, as_stored
@@ -66,7 +68,9 @@ class ByPredicate:
 
     def find(self, table: IcebergTable) -> Found:
         """The files that may have such rows."""
-        files = list(table.plan(self.where).files)
+        # A file that goes unread must match by its exact values and bounds: no function's law is trusted with it.
+        pruner = Pruner(table.bind(self.where), table.context.timezone, whole_by_laws=False)
+        files = list(plan_files(table.version, table.sources, pruner).files)
         whole = frozenset(task.path for task in files if task.verdict == Verdict.KEEP_WHOLE)
         return Found(whole, tuple(unfiltered(task) for task in files if task.path not in whole))
 
