@@ -241,6 +241,7 @@ def _quotient_law(argument: int, constants: Constants) -> Law | None:
 
 _plus = _or_shift(_kernel(_add, _decimal_sum(1)), 1)
 _minus = _or_shift(_kernel(_subtract, _decimal_sum(-1)), -1)
+_times = _kernel(_multiply, _decimal_product)
 
 ARITHMETIC_FUNCTIONS = (
     Function("+", _or_days(_arithmetic(_sum_type), reversible=True), _plus, _sum_law, catalyst=("Add",)),
