@@ -172,6 +172,12 @@ def queries() -> list[Query]:
             ),
             "(dt = '2026-05-17' AND app = 'app-0001') OR user_id <= 6000 OR url = '/u/00000777'",
         ),
+        Query(
+            "function of bounds",
+            "cast(ts AS date) = DATE '2026-05-17'",
+            lambda d: (d.ts[1] // DAY_MICROS >= 20590) & (d.ts[0] // DAY_MICROS <= 20590),
+            "ts >= '2026-05-17T00:00:00+00:00' AND ts < '2026-05-18T00:00:00+00:00'",
+        ),
         Query("prefix", "url LIKE '/u/0000012%'", lambda d: (d.url[0] < 130) & (d.url[1] >= 120)),
     ]
 

@@ -41,11 +41,13 @@ def _compare_floats(op: str, left: pa.Array, right: pa.Array) -> pa.Array:
 def is_member(values: pa.Array, options: pa.Array, has_null: bool) -> pa.Array:
     """`values IN (options…)`; options hold no null, `has_null` says whether the list did."""
     if is_float(values.type):
-        # Adding zero turns -0.0 into 0.0, which a hash would tell apart.
-        values, options = (
-            pc.add(values, pa.scalar(0.0, values.type)),
-            pc.add(options, pa.scalar(0.0, values.type)),
-        )
+        values, options = _one_zero_one_nan(values), _one_zero_one_nan(options)
     found = pc.is_in(values, value_set=options)
     found = pc.if_else(pc.is_valid(values), found, pa.scalar(None, pa.bool_()))
     return pc.if_else(found, True, pa.scalar(None, pa.bool_())) if has_null else found
+
+
+def _one_zero_one_nan(values: pa.Array) -> pa.Array:
+    """Floats that are equal with equal bits: -0.0 is 0.0, and every NaN is the same, as a hash tells both apart."""
+    summed = pc.add(values, pa.scalar(0.0, values.type))
+    return pc.if_else(pc.is_nan(summed), pa.scalar(float("nan"), values.type), summed)

@@ -77,7 +77,9 @@ class Evidence:
         return image(witness, expr, path, self.zone, self.with_laws) if isinstance(witness, Exact | Bounds) else None
 
     def cost(self, term: Expr) -> int:
-        """Cheap facts first: exact values are asked before bounds, and a term nobody knows last."""
+        """Cheap facts first: exact values, bounds, what nobody knows, and functions, whose ends are evaluated."""
+        if not is_term(term):
+            return 3
         return min((0 if isinstance(witness, Exact) else 1 for witness in self.about(term)), default=2)
 
     def testimony(self, witness: Witness, domain: Domain, rows: Rows) -> Mask:

@@ -38,7 +38,7 @@ from penstock.predicate.tree import (
     Not,
     Or,
 )
-from penstock.predicate.types import is_decimal, is_float, is_nested
+from penstock.predicate.types import is_decimal, is_float, is_integer, is_nested
 
 _COMPARISONS = {
     "EqualTo": "=",
@@ -103,7 +103,7 @@ def _convert(node: dict[str, Any], zone: str) -> Expr:
             return _opaque(node) if kind is None or is_nested(kind) else In(children[0], _options(node["set"], kind))
         case "Like" if isinstance(children[1], Literal) and isinstance(children[1].value, str):
             return Like(children[0], children[1].value, node["escape"])
-        case "Cast" if t is not None and node["mode"] in ("ANSI", "TRY"):
+        case "Cast" if t is not None and _is_known_cast(node):
             return Cast(children[0], t, node["mode"] == "TRY")
         case "GetMapValue" | "ElementAt":
             return Lookup(children[0], children[1])
@@ -111,13 +111,15 @@ def _convert(node: dict[str, Any], zone: str) -> Expr:
 
 
 def _call(node: dict[str, Any], children: Sequence[Expr]) -> Expr:
-    """A function of the registry, if it takes these types as they are and gives the type that Spark gives."""
+    """A function of the registry, if it takes these types, integers of any width, and gives the type that Spark gives."""
     function = CATALYST.get(node["call"])
     types = [_type(child["type"]) for child in node["children"]]
     if function is None or None in types:
         return _opaque(node)
     signature = function.signature(types, [(c.value,) if isinstance(c, Literal) else None for c in children])
-    if signature is None or list(signature.arguments) != types or signature.result != _type(node["type"]):
+    if signature is None or signature.result != _type(node["type"]):
+        return _opaque(node)
+    if any(t != to and not (is_integer(t) and is_integer(to)) for t, to in zip(types, signature.arguments, strict=True)):
         return _opaque(node)
     return Call(function.name, tuple(children))
 
@@ -137,6 +139,11 @@ def _is_of_another_zone(node: dict[str, Any], zone: str) -> bool:
     if node.get("zone", zone) == zone:
         return False
     return node["call"] != "Cast" or "timestamp" in (node["type"], node["children"][0]["type"])
+
+
+def _is_known_cast(node: dict[str, Any]) -> bool:
+    """Whether the cast gives what ANSI mode gives, or a value where that fails; texts of numbers are others without."""
+    return node["mode"] in ("ANSI", "TRY") or "string" not in (node["type"], node["children"][0]["type"])
 
 
 def _options(values: list[Any], t: pa.DataType) -> tuple[Literal, ...]:

@@ -1,0 +1,147 @@
+"""Every function of the registry that Spark has a class for prunes from `df.where` as it does from text.
+
+Each example runs over a table of two files, in each of which the column has one value; plain Spark reads the same rows
+from files without statistics. The exact number of files that are read is asserted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+import penstock
+from penstock.predicate.functions import FUNCTIONS
+from tests.spark.hive_layouts import read_by
+
+pytestmark = pytest.mark.spark
+
+# What each column holds in the first file and in the second.
+VALUES = {
+    "n": ("int", -7, 4),
+    "m": ("bigint", 100, 5),
+    "x": ("double", -1.5, 2.5),
+    "e": ("decimal(9,2)", "-1.50", "2.25"),
+    "s": ("string", " Ab", "cd"),
+    "d": ("date", "2026-01-31", "2025-06-15"),
+    "t": ("timestamp", "2026-01-31 10:30:15Z", "2025-06-15 23:59:59Z"),
+    "f": ("boolean", True, False),
+}
+# Each is true for the first file only.
+EXAMPLES = {
+    "+": ["n + 1 = -6", "m + 1 = 101", "e + 1.00 = -0.50", "x + 1 = -0.5"],
+    "-": ["n - 1 = -8", "1 - m = -99"],
+    "*": ["n * 2 = -14", "e * 2 = -3.00"],
+    "/": ["x / 2 = -0.75"],
+    "div": ["m div 7 = 14"],
+    "%": ["m % 7 = 2"],
+    "pmod": ["pmod(n, 4) = 1"],
+    "abs": ["abs(n) = 7"],
+    "negative": ["-n = 7"],
+    "positive": ["+x = -1.5"],
+    "floor": ["floor(x) = -2"],
+    "ceil": ["ceil(x) = -1"],
+    "round": ["round(e, 1) = -1.5"],
+    "sign": ["sign(x) = -1"],
+    "isnan": ["NOT isnan(x) AND x < 0"],
+    "nanvl": ["nanvl(x, 0D) = -1.5"],
+    "greatest": ["greatest(n, 0) = 0"],
+    "least": ["least(n, 0) = -7"],
+    "lower": ["lower(s) = ' ab'"],
+    "upper": ["upper(s) = ' AB'"],
+    "length": ["length(s) = 3"],
+    "trim": ["trim(s) = 'Ab'"],
+    "ltrim": ["ltrim(s) = 'Ab'"],
+    "rtrim": ["rtrim(s) = ' Ab'"],
+    "reverse": ["reverse(s) = 'bA '"],
+    "substring": ["substring(s, 2, 1) = 'A'"],
+    "concat": ["s || '!' = ' Ab!'"],
+    "replace": ["replace(s, 'A', 'x') = ' xb'"],
+    "startswith": ["startswith(s, ' A')"],
+    "endswith": ["endswith(s, 'b')"],
+    "contains": ["contains(s, 'A')"],
+    "instr": ["instr(s, 'b') = 3"],
+    "year": ["year(d) = 2026", "year(t) = 2026"],
+    "quarter": ["quarter(d) = 1"],
+    "month": ["month(t) = 1"],
+    "day": ["day(d) = 31"],
+    "dayofweek": ["dayofweek(d) = 7"],
+    "weekday": ["weekday(d) = 5"],
+    "dayofyear": ["dayofyear(d) = 31"],
+    "weekofyear": ["weekofyear(d) = 5"],
+    "hour": ["hour(t) = 10"],
+    "minute": ["minute(t) = 30"],
+    "second": ["second(t) = 15"],
+    "last_day": ["last_day(d) = '2026-01-31'"],
+    "date_add": ["date_add(d, 1) = '2026-02-01'"],
+    "date_sub": ["date_sub(d, 1) = '2026-01-30'"],
+    "datediff": ["datediff(d, DATE '2026-01-01') = 30"],
+    "add_months": ["add_months(d, 1) = '2026-02-28'"],
+    "date_trunc": ["date_trunc('HOUR', t) = '2026-01-31 10:00:00'"],
+    "trunc": ["trunc(d, 'MONTH') = '2026-01-01'"],
+    "unix_date": ["unix_date(d) = 20484"],
+    "date_from_unix_date": ["date_from_unix_date(n) = '1969-12-25'"],
+    "unix_seconds": ["unix_seconds(t) > 1767225600"],
+    "unix_millis": ["unix_millis(t) > 1767225600000"],
+    "unix_micros": ["unix_micros(t) > 1767225600000000"],
+    "timestamp_seconds": ["timestamp_seconds(n) < '1970-01-01'"],
+    "timestamp_millis": ["timestamp_millis(m) = '1970-01-01 00:00:00.1'"],
+    "timestamp_micros": ["timestamp_micros(m) = '1970-01-01 00:00:00.0001'"],
+    "make_date": ["make_date(2026, 1, n + 8) = '2026-01-01'"],
+    "coalesce": ["coalesce(n, 3) = -7"],
+    "if": ["if(n < 0, 1, 2) = 1"],
+    "case": ["CASE WHEN n < 0 THEN 1 WHEN n = 0 THEN 2 ELSE 3 END = 1"],
+    "add_interval": [
+        "t + INTERVAL 1 MONTH > '2026-02-01'",
+        "t - INTERVAL 36 HOURS > '2026-01-01'",
+        "d + INTERVAL 1 YEAR > '2027-01-01'",
+    ],
+}
+# Spark's optimizer replaces these by others, or hands them over in a form of their own.
+REPLACED = {"left", "right", "locate", "to_date", "to_timestamp", "nvl", "nvl2", "nullif"}
+OF_MAPS = {"size", "map_contains_key", "element_at"}
+
+
+def test_every_function_is_known_by_its_class_or_replaced_by_spark() -> None:
+    names = {function.name for function in FUNCTIONS.values() if function.catalyst}
+    assert names | {"add_interval"} == set(EXAMPLES)
+    assert {function.name for function in FUNCTIONS.values()} - names - {"add_interval"} == REPLACED | OF_MAPS
+
+
+@pytest.fixture(scope="module")
+def roots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path]]:
+    """A lake of the two files, and the same rows in one file without statistics."""
+    lake, flat = tmp_path_factory.mktemp("lake"), tmp_path_factory.mktemp("flat")
+    table = penstock.connect(lake).create_table("web.t", ", ".join(f"{c} {v[0]}" for c, v in VALUES.items()))
+    columns = [pa.array([v[1], v[2]]).cast(table.schema.field(c).type) for c, v in VALUES.items() if c != "t"]
+    stamps = pa.array([1769855415000000, 1750031999000000]).cast(pa.timestamp("us", "UTC"))
+    rows = pa.table(dict(zip([c for c in VALUES if c != "t"], columns, strict=True)) | {"t": stamps})
+    rows = rows.select(list(VALUES))
+    for i in range(2):
+        table.append(rows.slice(i, 1))
+    pq.write_table(rows, flat / "rows.parquet", write_statistics=False, use_dictionary=False)
+    return lake, flat
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_functions_prune_from_where_as_they_do_from_text(
+    spark: SparkSession, utc: None, roots: tuple[Path, Path], ansi: str
+) -> None:
+    lake, flat = roots
+    table = penstock.connect(lake).table("web.t")
+    wrong = []
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
+    try:
+        for where in (text for texts in EXAMPLES.values() for text in texts):
+            query = table.dataframe(spark).where(where)
+            ours, plain = query.collect(), spark.read.parquet(str(flat)).where(where).collect()
+            files = read_by(query).total, len(table.plan(where).files)
+            if [row.n for row in ours] != [row.n for row in plain] or len(plain) != 1 or files != (1, 1):
+                wrong.append((where, len(ours), len(plain), files))
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", "true")
+    assert wrong == []
