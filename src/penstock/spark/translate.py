@@ -111,7 +111,7 @@ def _convert(node: dict[str, Any], zone: str) -> Expr:
 
 
 def _call(node: dict[str, Any], children: Sequence[Expr]) -> Expr:
-    """A function of the registry, if it takes these types, integers of any width, and gives the type that Spark gives."""
+    """A function of the registry that takes these types, or wider integers, and gives the type that Spark gives."""
     function = CATALYST.get(node["call"])
     types = [_type(child["type"]) for child in node["children"]]
     if function is None or None in types:
@@ -119,7 +119,9 @@ def _call(node: dict[str, Any], children: Sequence[Expr]) -> Expr:
     signature = function.signature(types, [(c.value,) if isinstance(c, Literal) else None for c in children])
     if signature is None or signature.result != _type(node["type"]):
         return _opaque(node)
-    if any(t != to and not (is_integer(t) and is_integer(to)) for t, to in zip(types, signature.arguments, strict=True)):
+    if any(
+        t != to and not (is_integer(t) and is_integer(to)) for t, to in zip(types, signature.arguments, strict=True)
+    ):
         return _opaque(node)
     return Call(function.name, tuple(children))
 
