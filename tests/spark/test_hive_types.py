@@ -201,6 +201,9 @@ def test_collation_of_a_filter_is_sparks(spark: SparkSession, tmp_path: Path) ->
     assert compare(spark, layout, lambda df: df.where("p COLLATE UTF8_LCASE = 'Ab'")).read.total == 2
     assert compare(spark, layout, lambda df: df.where("NOT (p COLLATE UTF8_LCASE = 'Ab')")).read.total == 1
     assert compare(spark, layout, lambda df: df.where("p COLLATE UNICODE_CI IN ('Ab', 'B')")).read.total == 3
+    assert compare(spark, layout, lambda df: df.where("p = 'AB' COLLATE UTF8_LCASE")).read.total == 2
+    assert compare(spark, layout, lambda df: df.where("p IN ('B' COLLATE UTF8_LCASE, 'x')")).read.total == 1
+    assert compare(spark, layout, lambda df: df.where("p < 'B' COLLATE UTF8_LCASE")).read.total == 2
 
 
 def test_number_compared_with_text_is_cast_as_spark_casts_it(spark: SparkSession, tmp_path: Path) -> None:

@@ -155,3 +155,14 @@ def test_any_text_gives_three_printable_lines_with_the_caret_at_its_place(text, 
     (until,) = str(PredicateError("bad", text[:position], position)).split("\n")[1:2]
     assert columns(until) == lines[2].index("^")
     assert lines[1].startswith(until)
+
+
+def test_value_of_a_failed_row_is_shown_even_where_python_has_no_such_date() -> None:
+    import pyarrow as pa
+
+    from penstock.predicate.bind import bind_text
+    from penstock.predicate.evaluate import filter_mask
+
+    rows = pa.table({"ts": pa.array([10**18]).cast(pa.timestamp("us", "UTC"))})
+    with pytest.raises(penstock.PenstockError, match="where ts is 1000000000000000000 microseconds after 1970-01-01"):
+        filter_mask(bind_text("CAST(ts AS smallint) <= 5", rows.schema), rows)

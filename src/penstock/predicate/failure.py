@@ -16,6 +16,7 @@ from penstock.predicate.evaluate import Rows, evaluate, short
 from penstock.predicate.text_size import MAX_TEXT_BYTES, text_bytes
 from penstock.predicate.tree import Call, Cast, Expr, terms_of
 from penstock.predicate.types import type_name
+from penstock.predicate.values import from_arrow
 from penstock.predicate.vector import Vector
 
 _LONGEST_VALUE = 60
@@ -53,5 +54,8 @@ def _problem(node: Expr, below: tuple[Vector, ...]) -> str:
 
 
 def _shown(values: pa.Array) -> str:
-    value = repr(values[0].as_py())
+    try:
+        value = repr(values[0].as_py())
+    except (OverflowError, ValueError):  # before year 1 or after 9999: Python has no such date
+        value = f"{from_arrow(values)[0]} {'days' if values.type == pa.date32() else 'microseconds'} after 1970-01-01"
     return value if len(value) <= _LONGEST_VALUE else value[: _LONGEST_VALUE - 1] + "…"
