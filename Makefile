@@ -3,6 +3,7 @@
 #   PYTHON=/path/to/python   the interpreter that .venv is made from (default: the first that is new enough)
 #   ARGS="-k bounds -x"      more options for pytest
 #   ONLY=name                one benchmark
+#   SECONDS=3600 SEED=7      how long the fuzzer runs, and what all its randomness follows from
 
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
@@ -13,6 +14,8 @@ RUN    := $(VENV)/bin/python
 PYTHON ?=
 ARGS   ?=
 ONLY   ?=
+SECONDS ?= 600
+SEED    ?=
 
 CANDIDATES := $(if $(PYTHON),"$(PYTHON)",python3.13 python3.12 python3.11 python3)
 # A name that starts with an underscore is a part of benchmarks, not a benchmark.
@@ -38,6 +41,10 @@ test-slow: java $(STAMP)  ## the differential tests with 20,000 random examples 
 .PHONY: test-matrix
 test-matrix: java $(STAMP)  ## the Spark tests of tables on PySpark 4.0, 4.1, 4.2 and 4.3
 	@$(RUN) tools/test_matrix.py $(if $(ARGS),-- $(ARGS))
+
+.PHONY: fuzz
+fuzz: java $(STAMP)  ## random tables and predicates, judged by plain Spark: make fuzz SECONDS=3600 SEED=7
+	@$(RUN) -m tests.fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 .PHONY: lint
 lint: $(STAMP)  ## ruff, mypy, and which package imports which

@@ -1,0 +1,66 @@
+"""`python -m tests.fuzz`: the fuzzer for as long as asked, or one case of it again."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+
+def main() -> int:
+    """Run, print what was covered and what is wrong; 1 when anything is."""
+    options = _options()
+    with tempfile.TemporaryDirectory(prefix="penstock-fuzz-") as root:
+        os.environ["PENSTOCK_CACHE_DIR"] = f"{root}/cache"
+        from tests.fuzz.faults import find_faults
+        from tests.fuzz.run import Run
+        from tests.fuzz.session import sessions
+
+        start = time.monotonic()
+        print(f"seed {options.seed}", flush=True)
+        if options.faults:
+            return int(None in find_faults(options.seed, Path(root), sessions()).values())
+        run = Run(options.seed, Path(root), sessions())
+        world, _, number = (options.case or "").partition(".")
+        numbers = [int(world)] if world else itertools.count()
+        shown = 0
+        for each in numbers:
+            left = options.seconds - (time.monotonic() - start)
+            if left <= 0 or each >= options.worlds:
+                break
+            run.run([each], left, int(number) if number else None)
+            for failure in run.failures[shown:]:
+                print(failure, flush=True)
+            shown = len(run.failures)
+            print(f"{time.monotonic() - start:.0f} s: world {each}, {run.coverage.outcomes}", flush=True)
+        print(run.coverage.summary())
+        for doubt in run.doubts:
+            print(f"DuckDB disagrees with Spark: {doubt}")
+        for refusal, count in run.refusals.most_common(options.refusals):
+            print(f"refused {count} times: {refusal}")
+        for trouble in run.broken:
+            print(f"BROKEN {trouble}")
+        print(f"{run.worlds} worlds, {len(run.failures)} wrong, {len(run.broken)} broken, seed {options.seed}")
+        return 1 if run.failures or run.broken else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument(
+        "--seed", default=str(random.SystemRandom().randrange(10**6)), help="what everything follows from"
+    )
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="when to stop")
+    parser.add_argument("--worlds", type=int, default=sys.maxsize, help="after how many tables to stop")
+    parser.add_argument("--faults", action="store_true", help="plant faults, and say how long it takes to find each")
+    parser.add_argument("--case", help="only this one: the number of a world, or world.predicate")
+    parser.add_argument("--refusals", type=int, default=0, help="how many kinds of refusals to list")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

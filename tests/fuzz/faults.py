@@ -1,0 +1,200 @@
+"""Faults planted in Penstock, one at a time: the fuzzer must find each, else it looks in the wrong places.
+
+A fault replaces one function by one that is wrong in the way such code tends to be wrong. It is found when any question
+gets a wrong answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pyiceberg.io.pyarrow as pyiceberg_files
+
+from penstock.predicate import laws, simplify
+from penstock.predicate.tree import TRUE, Call, In, Literal
+from penstock.prune import facts, keys, residual, transforms
+from penstock.prune.domain import Domain
+from penstock.tables.iceberg import logical
+from penstock.tables.iceberg import open as opened
+from penstock.tables.iceberg import read as iceberg_read
+from penstock.tables.iceberg.cache import default_cache
+from tests.fuzz.run import Failure, Prepared, Run
+from tests.fuzz.session import Sessions
+from tests.fuzz.world import draw_world
+
+_CUT = "truncate_upper_bound_text_string"
+_FEW = 12  # worlds until a fault counts as not found
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is replaced, and by what; `kinds` are the layouts in which it can show."""
+
+    name: str
+    module: Any
+    attribute: str
+    make: Callable[[Any], Any]
+    kinds: tuple[str, ...] = ("hive", "iceberg", "managed")
+    writes: bool = False
+
+    @contextlib.contextmanager
+    def planted(self) -> Iterator[None]:
+        """Penstock with this fault."""
+        with patch.object(self.module, self.attribute, self.make(getattr(self.module, self.attribute))):
+            yield
+
+
+def _inverted(law_of: Any) -> Any:
+    def wrong(node: Any, place: int) -> Any:
+        law = law_of(node, place)
+        flips = law is not None and isinstance(node, Call) and node.name in ("floor", "year", "+")
+        return dataclasses.replace(law, direction=-law.direction) if flips else law
+
+    return wrong
+
+
+def _slack_dropped(law_of: Any) -> Any:
+    def wrong(node: Any, place: int) -> Any:
+        law = law_of(node, place)
+        return None if law is None else dataclasses.replace(law, slack=0, clock=False)
+
+    return wrong
+
+
+def _digit_lost(to_unscaled: Any) -> Any:
+    return lambda value, scale: to_unscaled(value, scale) // 10 * 10
+
+
+def _tuple_dropped(read: Any) -> Any:
+    def wrong(text: str) -> Any:
+        record = read(text)
+        if record is None or len(record.tuples) < 2:
+            return record
+        return record._replace(tuples=record.tuples[1:], rows=None)
+
+    return wrong
+
+
+def _nothing_is(name: str) -> Callable[[Any], Any]:
+    return lambda _: property(lambda self: np.zeros(self.count, np.bool_))
+
+
+def _null_forgotten(membership: Any) -> Any:
+    def wrong(node: In) -> Any:
+        known = tuple(option for option in node.options if option.value is not None)
+        return membership(dataclasses.replace(node, options=known) if known else node)
+
+    return wrong
+
+
+def _residual_dropped(residuals: Any) -> Any:
+    return lambda judgement: dict.fromkeys(residuals(judgement), TRUE)
+
+
+def _strictly(project: Any) -> Any:
+    """The partition at the end of a range is left out, as a strict projection would."""
+
+    def wrong(interval: Any, *arguments: Any) -> Any:
+        low, high = project(interval, *arguments)
+        return low, high - 1 if isinstance(high, int) else high
+
+    return wrong
+
+
+def _bucket_of_text(function: Any) -> Any:
+    def wrong(transform: str, source: pa.DataType) -> Any:
+        made = function(transform, source)
+        if made is None or not transform.startswith("bucket") or source != pa.int64():
+            return made
+        return lambda value: made(value + 1)
+
+    return wrong
+
+
+def _no_deletes(listed: Any) -> Any:
+    return lambda rows, deleted, names: np.zeros(rows.num_rows, np.bool_)
+
+
+def _cut(text: str | None, length: int | None) -> str | None:
+    return None if text is None else text[:length]
+
+
+def _open_end(with_null: Any) -> Any:
+    """`x <= 5` without 5."""
+
+    def wrong(op: str, literal: Literal) -> Domain:
+        return with_null("<" if op == "<=" else op, literal)
+
+    return wrong
+
+
+def _faults() -> tuple[Fault, ...]:
+    from penstock.prune import truth
+
+    lake = ("iceberg", "managed")
+    return (
+        Fault("a law is inverted", laws, "_law_of", _inverted),
+        Fault("the slack of a law is dropped", laws, "_law_of", _slack_dropped),
+        Fault("the last digit of decimals is lost", keys, "to_unscaled", _digit_lost),
+        Fault("a tuple is dropped from a record", logical, "_read", _tuple_dropped, ("managed",)),
+        Fault("a null count is taken for zero", facts.Bounds, "may_be_null", _nothing_is("null"), lake),
+        Fault("NaN is forgotten beside bounds", facts.Bounds, "may_be_nan", _nothing_is("NaN"), lake),
+        Fault("an upper bound is cut and not raised", pyiceberg_files, _CUT, lambda _: _cut, ("managed",), writes=True),
+        Fault("NOT IN forgets its NULL", simplify, "_membership", _null_forgotten),
+        Fault("equality deletes are ignored", iceberg_read, "listed", _no_deletes, ("iceberg",)),
+        Fault("the residual of a kept file is dropped", residual, "residuals", _residual_dropped),
+        Fault("a transform is projected strictly", transforms, "_project_interval", _strictly, lake),
+        Fault("a bucket is that of another value", transforms, "transform_function", _bucket_of_text, lake),
+        Fault("x <= 5 leaves out 5", truth, "_compared", _open_end),
+    )
+
+
+def find_faults(seed: str, root: Path, sessions: Sessions) -> dict[str, float | None]:
+    """The seconds until each fault was found, what its worlds took to make included; None where it was not."""
+    spent = dict.fromkeys((fault.name for fault in _faults()), 0.0)
+    times: dict[str, float | None] = dict.fromkeys(spent)
+    for number in range(_FEW):
+        world = draw_world(seed, number)
+        waiting = [fault for fault in _faults() if times[fault.name] is None and world.kind in fault.kinds]
+        if not waiting:
+            continue
+        start = time.monotonic()
+        with Run(seed, root, sessions).prepared(world) as prepared:
+            sound = Run(seed, root, sessions)
+            sound.ask_core(prepared)
+            known = frozenset((failure.path.split()[1], failure.case) for failure in sound.failures)
+            preparation = time.monotonic() - start
+            for fault in waiting:
+                start = time.monotonic()
+                failure = _first_failure(fault, prepared, Run(seed, root / fault.attribute, sessions, known=known))
+                spent[fault.name] += preparation + time.monotonic() - start
+                if failure is not None:
+                    times[fault.name] = spent[fault.name]
+                    print(f"{fault.name}: found in {spent[fault.name]:.0f} s\n{failure}", flush=True)
+    for name in (name for name, seconds in times.items() if seconds is None):
+        print(f"{name}: NOT FOUND in {spent[name]:.0f} s", flush=True)
+    return times
+
+
+def _first_failure(fault: Fault, prepared: Prepared, run: Run) -> Failure | None:
+    """What is wrong with the fault; the table is opened again, so that nothing of it is remembered."""
+    for memory in (opened._batches, opened._lists, default_cache):
+        memory.cache_clear()
+    layout = prepared.layout
+    with fault.planted():
+        if fault.writes:
+            layout = run.layout(prepared.world, run.root / uuid.uuid4().hex, prepared.answers)
+        elif layout.lake is not None:
+            layout = dataclasses.replace(layout, table=layout.lake.table(layout.name))
+        run.ask_core(dataclasses.replace(prepared, layout=layout), stop=True)
+    return run.failures[0] if run.failures else None

@@ -1,0 +1,109 @@
+"""Rows as Hive directories: partition columns of any type, several levels, files named by any writer."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from pathlib import Path
+from random import Random
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import penstock
+from penstock.predicate.types import type_name
+from tests.fixtures.hive_writer import NULL, escape, write_file
+from tests.fuzz.layout import Layout, ids_of
+from tests.fuzz.literals import clock_text, date_text
+from tests.fuzz.predicates import quote
+from tests.fuzz.rows import Rows, physical
+from tests.fuzz.values import TIMESTAMP, digits
+
+_UTC = ZoneInfo("UTC")
+_NAMES = ("part-{}.parquet", "{:06d}_0", "data {}.parq", "part-{}.snappy.parquet")
+_PARTITIONABLE = ("boolean", "tinyint", "smallint", "int", "bigint", "string", "date", "timestamp", "timestamp_ntz")
+_PARTITIONABLE += ("decimal(9,2)", "decimal(18,6)", "decimal(38,10)", "decimal(38,0)", "float", "double")
+
+
+def hive_layout(rng: Random, rows: Rows, root: Path, zone: str) -> Layout:
+    """A layout whose partition columns are constant in each group, as far as directories can say them."""
+    candidates = [name for name, t in rows.types.items() if t in _PARTITIONABLE]
+    keys = rng.sample(candidates, min(len(candidates), rng.choice([1, 1, 2, 3])))
+    files: dict[str, frozenset[int]] = {}
+    names = _NAMES if rng.random() < 0.2 else _NAMES[:1]
+    for number, (folders, part) in enumerate(_pieces(rows, keys, zone)):
+        name = rng.choice(names).format(number)
+        path = write_file(root.joinpath(*folders, name), part.drop_columns(keys), **_writing(rng))
+        files[str(path)] = ids_of(str(path))
+    data = pa.schema([f for f in rows.table.schema if f.name not in keys])
+    by = ", ".join(f"{quote(key)} {type_name(rows.table.schema.field(key).type)}" for key in keys)
+    table = penstock.hive(root, by, data, timezone=zone, cache_seconds=rng.choice([0, 3600, 3600]))
+    live = frozenset().union(*files.values())
+    return Layout("hive", table, files, live, f"hive by {by}", operations=["write"])
+
+
+def _writing(rng: Random) -> dict[str, Any]:
+    return {
+        "row_group_size": rng.choice([2, 1000]),
+        "use_dictionary": rng.random() < 0.5,
+        "write_page_index": rng.random() < 0.3,
+    }
+
+
+def _pieces(rows: Rows, keys: list[str], zone: str) -> list[tuple[tuple[str, ...], pa.Table]]:
+    """The rows of each group and each combination of partition values, with the names of its directories.
+
+    A row whose value no directory can hold unchanged is left out.
+    """
+    pieces = []
+    for group in rows.groups():
+        columns = [_texts(group.column(key), zone) for key in keys]
+        positions: dict[tuple[str, ...], list[int]] = {}
+        for i, texts in enumerate(zip(*columns, strict=True)):
+            if all(text is not None for text in texts):
+                folders = tuple(f"{escape(key)}={text}" for key, text in zip(keys, texts, strict=True))
+                positions.setdefault(folders, []).append(i)
+        pieces += [(folders, group.take(pa.array(chosen))) for folders, chosen in positions.items()]
+    return pieces
+
+
+def _texts(values: pa.ChunkedArray, zone: str) -> list[str | None]:
+    """The directory's text of each value; None where there is none that means the same."""
+    t = values.type
+    texts = []
+    for value in physical(values):
+        text = NULL if value is None else _text(value, t, zone)
+        texts.append(text if text in (None, NULL) else escape(str(text)))
+    return texts
+
+
+def _text(value: Any, t: pa.DataType, zone: str) -> str | None:
+    if pa.types.is_boolean(t):
+        return str(value).lower()
+    if pa.types.is_floating(t):
+        if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        return repr(float(value)) if t == pa.float64() else str(pc.cast(pa.scalar(value, t), pa.string()).as_py())
+    if pa.types.is_decimal(t):
+        return f"{digits(value, t.scale):f}"
+    if pa.types.is_string(t):
+        # Hive has no name for the empty text, a file system none of more than 255 bytes; Penstock refuses controls.
+        return value if value.isprintable() and 0 < len(escape(value).encode()) < 200 and value != NULL else None
+    if pa.types.is_date(t):
+        return date_text(value)
+    if pa.types.is_timestamp(t):
+        return _clock(value, zone if t == TIMESTAMP else "UTC")
+    return str(value)
+
+
+def _clock(micros: int, zone: str) -> str | None:
+    """The reading on the zone's clock, unless the clock shows it twice or Python's zones may differ from Java's."""
+    if not -2_208_988_800 * 10**6 < micros < 2_000_000_000 * 10**6:
+        return None if zone != "UTC" or date_text(micros // 86_400_000_000) is None else clock_text(micros)
+    moment = dt.datetime(1970, 1, 1, tzinfo=_UTC) + dt.timedelta(microseconds=micros)
+    reading = moment.astimezone(ZoneInfo(zone))
+    if reading.replace(fold=0).utcoffset() != reading.replace(fold=1).utcoffset():
+        return None
+    return reading.replace(tzinfo=None).isoformat(" ", timespec="microseconds")

@@ -1,0 +1,119 @@
+"""Random rows, in groups: each group becomes a file or a few, and is close together in some columns.
+
+Rows drawn one by one would give every file the bounds of the whole type, and nothing would ever be pruned. So each
+column of a group is one value, a few neighbours, anything, or null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+
+from tests.fuzz.values import KEYS, TYPES, UUID, array, draw, draw_uuid, neighbour
+
+ID = "id"
+_MODES = ("one", "one", "near", "near", "near", "near or null", "any", "any or null", "null")
+_ODD_NAMES = ("{} x", "Größe {}", "{}.z", "select {}", "{}%41")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows with a unique `id`, the short type name of each column, and where each group begins."""
+
+    table: pa.Table
+    types: dict[str, str]
+    starts: tuple[int, ...]
+
+    def groups(self) -> list[pa.Table]:
+        """The rows of each group."""
+        ends = (*self.starts[1:], self.table.num_rows)
+        return [self.table.slice(start, end - start) for start, end in zip(self.starts, ends, strict=True)]
+
+    def of_type(self, name: str) -> list[str]:
+        """The columns of a type; a uuid is read as text."""
+        return [c for c, t in self.types.items() if t == name or (t == UUID and name == "string")]
+
+
+def arrow_type(name: str) -> pa.DataType:
+    """The type under its short name, as predicates see it."""
+    return pa.string() if name == UUID else TYPES[name]
+
+
+def draw_rows(rng: Random, types: Sequence[str], groups: int, most: int = 7) -> Rows:
+    """Rows with one column of each type or more."""
+    sizes = [rng.randrange(1, most + 1) for _ in range(groups)]
+    names = _names(rng, types)
+    arrays = [pa.array(range(sum(sizes)), pa.int64())]
+    for name in names.values():
+        parts = [_part(rng, name, size) for size in sizes]
+        arrays.append(pa.concat_arrays(parts))
+    starts = tuple(sum(sizes[:i]) for i in range(groups))
+    return Rows(pa.table(arrays, names=[ID, *names]), names, starts)
+
+
+def _names(rng: Random, types: Sequence[str]) -> dict[str, str]:
+    """Names of columns, some that need quotes; a shuffled order."""
+    names = {}
+    for i, t in enumerate(rng.sample(list(types), len(types))):
+        plain = f"c{i}" if rng.random() < 0.7 else f"C{i}_{t.split('(')[0].split()[0]}"
+        names[rng.choice(_ODD_NAMES).format(plain) if rng.random() < 0.1 else plain] = t
+    return names
+
+
+def _part(rng: Random, name: str, size: int) -> pa.Array:
+    t = arrow_type(name)
+    if pa.types.is_struct(t):
+        children = [_plain(rng, f.type, size) for f in t]
+        mask = pa.array([rng.random() < 0.1 for _ in range(size)])
+        return pa.StructArray.from_arrays(children, fields=list(t), mask=mask)
+    if pa.types.is_map(t):
+        columns = {key: _plain(rng, t.item_type, size).to_pylist() for key in KEYS}
+        shares = {key: rng.choice([0, 0.2, 0.8, 1]) for key in KEYS}
+        maps: list[Any] = [
+            None if rng.random() < 0.1 else [(k, columns[k][i]) for k in KEYS if rng.random() < shares[k]]
+            for i in range(size)
+        ]
+        return pa.array(maps, t)
+    if pa.types.is_list(t):
+        return pa.array([rng.choice([None, [], [1], [1, None, 3], [rng.randrange(9)]]) for _ in range(size)], t)
+    return _uuids(rng, size) if name == UUID else _plain(rng, t, size)
+
+
+def _plain(rng: Random, t: pa.DataType, size: int) -> pa.Array:
+    mode = rng.choice(_MODES)
+    base = draw(rng, t)
+    values: list[Any] = [base] * size
+    if mode.startswith("near"):
+        values = [base if rng.random() < 0.3 else neighbour(rng, t, base) for _ in range(size)]
+    elif mode.startswith("any"):
+        values = [draw(rng, t) for _ in range(size)]
+    if mode.endswith("null"):
+        values = [None if mode == "null" or rng.random() < 0.4 else value for value in values]
+    return array(values, t)
+
+
+def _uuids(rng: Random, size: int) -> pa.Array:
+    one = draw_uuid(rng)
+    return pa.array([rng.choice([one, draw_uuid(rng), None]) for _ in range(size)], pa.string())
+
+
+def physical(values: pa.ChunkedArray) -> list[Any]:
+    """The values of a plain column in physical form."""
+    t = values.type
+    if pa.types.is_timestamp(t):
+        return list(values.cast(pa.int64()).to_pylist())
+    if pa.types.is_date(t):
+        return list(values.cast(pa.int32()).to_pylist())
+    if pa.types.is_decimal(t):
+        return [None if v is None else _unscaled(v, t.scale) for v in values.to_pylist()]
+    return list(values.to_pylist())
+
+
+def _unscaled(value: Any, scale: int) -> int:
+    sign, digits, exponent = value.as_tuple()
+    whole = int("".join(map(str, digits))) * 10 ** (exponent + scale)
+    return -whole if sign else whole

@@ -1,0 +1,212 @@
+"""The run: world after world, until the time is over; wrong answers are written down and do not stop it."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+
+from penstock.errors import PenstockWarning
+from tests.fuzz import checks, oracle
+from tests.fuzz.checks import Checked, Outcome, guarded
+from tests.fuzz.coverage import Coverage
+from tests.fuzz.hive_case import hive_layout
+from tests.fuzz.iceberg_case import iceberg_layout
+from tests.fuzz.layout import Layout
+from tests.fuzz.managed_case import managed_layout
+from tests.fuzz.oracle import Answer
+from tests.fuzz.predicates import Predicate
+from tests.fuzz.session import SETTINGS, Sessions
+from tests.fuzz.spark_checks import check_join, check_sql, check_stream, check_where
+from tests.fuzz.world import World, draw_world
+
+SPARK_QUESTIONS = 12  # of one world; the first go through streams and SQL, the rest through DataFrames
+_SPARK_PATHS = (("stream", check_stream), ("sql", check_sql), ("sql", check_sql), ("where", check_where))
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A wrong answer, and the command that repeats it."""
+
+    case: str
+    path: str
+    predicate: str
+    message: str
+    layout: str
+    seed: str
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [
+                f"WRONG {self.path}: {self.message}",
+                f"  predicate: {self.predicate}",
+                f"  table: {self.layout}",
+                f"  repeat: python -m tests.fuzz --seed {self.seed} --case {self.case}",
+            ]
+        )
+
+
+@dataclass
+class Prepared:
+    """A world with its flat copy, the judge's answers and the table under test."""
+
+    world: World
+    flat: DataFrame
+    answers: dict[str, Answer | str]
+    layout: Layout
+
+
+@dataclass
+class Run:
+    """A number of worlds, what they covered and what went wrong."""
+
+    seed: str
+    root: Path
+    sessions: Sessions
+    coverage: Coverage = field(default_factory=Coverage)
+    failures: list[Failure] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+    refusals: Counter[str] = field(default_factory=Counter)
+    worlds: int = 0
+    known: frozenset[tuple[str, str]] = frozenset()  # wrong answers that do not count: their paths and cases
+
+    def run(self, numbers: Iterable[int], seconds: float = float("inf"), only: int | None = None) -> None:
+        """Worlds of these numbers, as long as there is time; `only` is the number of one predicate."""
+        end = time.monotonic() + seconds
+        for number in numbers:
+            if time.monotonic() >= end:
+                return
+            try:
+                with self.prepared(draw_world(self.seed, number)) as prepared:
+                    self._second_opinion(prepared)
+                    self.ask_core(prepared, only, end)
+                    self._ask_spark(prepared, only, end)
+            except Exception:
+                self.broken.append(f"world {number}:\n{traceback.format_exc()}")
+            self.worlds += 1
+
+    @contextlib.contextmanager
+    def prepared(self, world: World) -> Iterator[Prepared]:
+        """Everything that the questions of a world need; removed afterwards."""
+        place = self.root / f"world{world.number}"
+        self.sessions.set_up(world.zone)
+        flat = oracle.flat_copy(self.sessions.judge, world.rows.table, place / "flat.parquet")
+        try:
+            answers = oracle.ask(flat, world.predicates)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", PenstockWarning)
+                yield Prepared(world, flat, answers, self.layout(world, place, answers))
+        finally:
+            flat.unpersist()
+            shutil.rmtree(place, ignore_errors=True)
+
+    def ask_core(
+        self, prepared: Prepared, only: int | None = None, end: float = float("inf"), stop: bool = False
+    ) -> None:
+        """All predicates without Spark, or those until the first wrong answer."""
+        for number, predicate in enumerate(prepared.world.predicates):
+            if stop and self.failures:
+                return
+            if time.monotonic() < end and only in (None, number):
+                self._ask(prepared.world, prepared.layout, number, predicate, prepared.answers[predicate.text])
+
+    def layout(self, world: World, place: Path, answers: dict[str, Answer | str]) -> Layout:
+        """The table under test."""
+        rng = world.rng("layout")
+        if world.kind == "hive":
+            return hive_layout(rng, world.rows, place / "table", world.zone)
+        if world.kind == "iceberg":
+            return iceberg_layout(rng, world.rows, place / "table", world.zone)
+        steps: list[tuple[str, str, Checked]] = []
+        layout = managed_layout(
+            rng, world.rows, place / "table", world.zone, world.predicates, answers, lambda *step: steps.append(step)
+        )
+        for path, text, checked in steps:
+            self.note(path, world, layout, str(world.number), text, checked)
+        return layout
+
+    def _second_opinion(self, prepared: Prepared) -> None:
+        """Where DuckDB means the same, it must agree with Spark: else the judge itself is in doubt."""
+        world = prepared.world
+        for text, ids in oracle.ask_duckdb(world.rows.table, world.predicates).items():
+            answer = prepared.answers[text]
+            if isinstance(answer, Answer) and not answer.raised.any():
+                self.coverage.outcomes["agreed by DuckDB" if ids == answer.ids else "doubted by DuckDB"] += 1
+                if ids != answer.ids:
+                    self.doubts.append(text)
+
+    def _ask_spark(self, prepared: Prepared, only: int | None, end: float) -> None:
+        """Some of the predicates through Spark, under settings of this world."""
+        world, layout, flat = prepared.world, prepared.layout, prepared.flat
+        rng = world.rng("spark")
+        setting = rng.choice(list(SETTINGS))
+        self.sessions.set_up(world.zone, setting)
+        chosen = rng.sample(range(len(world.predicates)), min(SPARK_QUESTIONS, len(world.predicates)))
+        chosen = [number for number in chosen if only in (None, number)]
+        answers = oracle.ask(flat, [world.predicates[number] for number in chosen])
+        for place, number in enumerate(chosen):
+            path, check = _SPARK_PATHS[min(place, len(_SPARK_PATHS) - 1)]
+            text = world.predicates[number].text
+            answer = answers[text]
+            if isinstance(answer, Answer) and time.monotonic() < end:
+                checked = check(self.sessions, flat, layout, text, answer)
+                self.coverage.settings[setting] += 1
+                self.note(path, world, layout, f"{world.number}.{number}", f"{text} [{setting}]", checked)
+        for _ in range(2):
+            if only is None and time.monotonic() < end:
+                text, checked = check_join(self.sessions, flat, layout, world.rows, rng)
+                self.note("join", world, layout, str(world.number), f"{text} [{setting}]", checked)
+
+    def _ask(self, world: World, layout: Layout, number: int, predicate: Predicate, answer: Answer | str) -> None:
+        if isinstance(answer, str):
+            self.coverage.outcomes[f"Spark: {answer}"] += 1
+            self.refusals[f"Spark, {answer}: {predicate.text[:150]}"] += 1
+            return
+        rng = world.rng(f"paths of {number}")
+        outcome = self._check("plan", checks.check_plan, world, layout, number, predicate, answer)
+        if outcome is Outcome.RIGHT:
+            self.coverage.cells.update(predicate.cells)
+            self.coverage.zoned.update((world.zone, cell) for cell in predicate.cells)
+            self.coverage.forms.update(predicate.forms)
+        paths = {"arrow": checks.check_arrow}
+        if layout.kind != "hive":
+            paths |= {"count": checks.check_count, "extremes": checks.check_extremes}
+        for path, check in paths.items():
+            if rng.random() < (0.4 if path == "arrow" else 0.1):
+                self._check(path, check, world, layout, number, predicate, answer)
+
+    def _check(
+        self,
+        path: str,
+        check: checks.Check,
+        world: World,
+        layout: Layout,
+        number: int,
+        predicate: Predicate,
+        answer: Answer,
+    ) -> Outcome:
+        outcome, message = guarded(check, layout, predicate.text, answer)
+        self.note(path, world, layout, f"{world.number}.{number}", predicate.text, (outcome, message))
+        return outcome
+
+    def note(self, path: str, world: World, layout: Layout, case: str, text: str, checked: Checked) -> None:
+        """Count what came of a question."""
+        outcome, message = checked
+        self.coverage.outcomes[outcome.value] += 1
+        if outcome is Outcome.RIGHT:
+            self.coverage.paths[layout.kind, path] += 1
+            self.coverage.operations.update((layout.kind, operation, path) for operation in layout.operations)
+        elif outcome is Outcome.REFUSED:
+            self.refusals[f"{path}: {message[:70]}"] += 1
+        elif (path, case) not in self.known:
+            description = f"{layout.description}, {world.zone}"
+            self.failures.append(Failure(case, f"{layout.kind} {path}", text, message, description, self.seed))

@@ -1,0 +1,103 @@
+"""One world: random rows, tables of them in several layouts, predicates, and the judge's answers.
+
+Everything follows from the seed and the world's number, so that one command repeats a case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+
+from tests.fuzz.cells import Cell, all_cells, lawful_calls, zoned_cells
+from tests.fuzz.coverage import ZONES
+from tests.fuzz.predicates import Generator, Predicate
+from tests.fuzz.rows import Rows, draw_rows
+from tests.fuzz.values import TYPES, UUID
+
+KINDS = ("hive", "iceberg", "managed")
+CELLS = 170  # of the registry, asked in one world
+ZONED = 20  # more of those that depend on the zone
+LAWFUL = 60  # more of those that let bounds travel
+_HIVE_ONLY = ("tinyint", "smallint")
+
+
+@dataclass(frozen=True)
+class World:
+    """What is drawn for one number: the kind of table, the zone, the rows and the predicates."""
+
+    seed: str
+    number: int
+    kind: str
+    zone: str
+    rows: Rows
+    predicates: tuple[Predicate, ...]
+
+    def rng(self, purpose: str) -> Random:
+        """Random numbers of their own for each purpose, so that leaving one out does not change the others."""
+        return Random(f"{self.seed}/{self.number}/{purpose}")
+
+
+def draw_world(seed: str, number: int, *, cells: int = CELLS, trees: int = 30) -> World:
+    """The world of a number."""
+    kind = KINDS[number % len(KINDS)]
+    zone = ZONES[(number // len(KINDS)) % len(ZONES)]
+    rng = Random(f"{seed}/{number}")
+    wanted = _slice(seed, number, cells)
+    types = list(dict.fromkeys([*(cell.type for cell in wanted), *_more_types(rng, kind), "timestamp", "date"]))
+    wanted += rng.sample([cell for cell in zoned_cells() if cell.type in types], ZONED)
+    rows = draw_rows(rng, [t for t in types if kind == "hive" or t not in _HIVE_ONLY], groups=rng.randrange(8, 16))
+    generator = Generator(rng, rows)
+    predicates = [generator.of_cell(cell) for cell in wanted if rows.of_type(cell.type)]
+    predicates += _of_laws(rng, generator)
+    predicates += [generator.nested() for _ in range(trees // 2)]
+    predicates += [generator.tree(rng.choice([1, 2, 3])) for _ in range(trees)]
+    return World(seed, number, kind, zone, rows, tuple(predicates))
+
+
+def _of_laws(rng: Random, generator: Generator) -> list[Predicate]:
+    """Comparisons through which bounds travel, half of them of dates and timestamps; every function alike."""
+    known = [(cell, each) for cell, each in lawful_calls() if generator.rows.of_type(cell.type)]
+    predicates = []
+    for number in range(LAWFUL):
+        cells = [(c, each) for c, each in known if number % 2 or c.type in ("date", "timestamp", "timestamp_ntz")]
+        name = rng.choice(sorted({cell.function for cell, _ in cells}))
+        cell, each = rng.choice([(cell, each) for cell, each in cells if cell.function == name])
+        predicates.append(generator.of_law(cell, rng.choice(each)))
+    return predicates
+
+
+def worlds_for_all_cells(cells: int = CELLS) -> int:
+    """How many worlds it takes until every cell was asked."""
+    left, number = set(all_cells()), 0
+    while left:
+        left -= set(_slice("any", number, cells))
+        number += 1
+    return number
+
+
+def _slice(seed: str, number: int, size: int) -> list[Cell]:
+    """The cells whose turn it is: first those that only one kind of table has, then the rest from both ends."""
+    small, others = _orders(seed)
+    turn, place = divmod(number, len(KINDS))
+    if place == 0:
+        order: Sequence[Cell] = (*small, *others)
+        start = turn * size
+    else:
+        order = others[::-1]
+        start = (2 * turn + place - 1) * size
+    return [order[i % len(order)] for i in range(start, start + size)]
+
+
+@cache
+def _orders(seed: str) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+    cells = list(all_cells())
+    Random(seed).shuffle(cells)
+    small = tuple(cell for cell in cells if cell.type in _HIVE_ONLY)
+    return small, tuple(cell for cell in cells if cell.type not in _HIVE_ONLY)
+
+
+def _more_types(rng: Random, kind: str) -> list[str]:
+    extra = rng.sample(list(TYPES), 3)
+    return extra if kind == "hive" else [*extra, UUID]
