@@ -65,6 +65,9 @@ _DECIMALS = [
     "0.1",
     "123.45",
 ]
+_NEARLY_WHOLE = [
+    f"{sign}{whole}.{18 * '9'}" for whole in (0, 126, 127, 128, 2**31 - 2, 2**31 - 1) for sign in ("", "-")
+]
 _BIG_DECIMALS = ["99999999.99", "-99999999.99", "2147483647.99", "-2147483648.5", "9223372036854775807.9"]
 _BIG_DECIMALS += [
     "9223372036854775808",
@@ -156,7 +159,7 @@ HARD: dict[pa.DataType, pa.Array] = {
         pa.decimal128(10, 2),
     ),
     pa.decimal128(38, 18): pa.array(
-        [Decimal(x) for x in [*_DECIMALS, *_BIG_DECIMALS]] + [None], pa.decimal128(38, 18)
+        [Decimal(x) for x in [*_DECIMALS, *_BIG_DECIMALS, *_NEARLY_WHOLE]] + [None], pa.decimal128(38, 18)
     ),
     pa.decimal128(38, 0): pa.array(
         [0, 1, -1, 10**38 - 1, -(10**38) + 1, 2**63, 2**53 + 1, None], pa.decimal128(38, 0)

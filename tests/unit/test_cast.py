@@ -97,6 +97,17 @@ def test_arrow_rounds_this_decimal_wrong_and_we_do_not() -> None:
     assert cast(value, pa.int64(), "UTC").values.to_pylist() == [2**63 - 1]
 
 
+def test_a_long_decimal_becomes_a_short_integer_by_way_of_a_double() -> None:
+    texts = pa.array(["0.999999999999999999", "2147483646.999999999999999999", "2147483647.999999999999999999"])
+    long = cast(texts, pa.decimal128(38, 18), "UTC").values
+    as_int = cast(long, pa.int32(), "UTC")
+    assert as_int.values.to_pylist()[:2] == [1, 2**31 - 1]
+    assert failed(as_int) == [False, False, True]
+    assert cast(long, pa.int64(), "UTC").values.to_pylist() == [0, 2**31 - 2, 2**31 - 1]
+    short = cast(texts[:1], pa.decimal128(18, 18), "UTC").values
+    assert cast(short, pa.int32(), "UTC").values.to_pylist() == [0]
+
+
 def test_local_time_in_a_gap_moves_forward_and_in_an_overlap_is_the_earlier() -> None:
     gap = 1_710_037_800 * SECOND  # 2024-03-10 02:30 in New York
     assert to_local(from_local(np.array([gap]), "America/New_York"), "America/New_York")[0] == gap + 3600 * SECOND

@@ -75,7 +75,13 @@ def rescale(values: pa.Array, to: pa.DataType) -> Vector:
 
 
 def decimal_to_integer(values: pa.Array, to: pa.DataType) -> Vector:
-    """Cut towards zero; fails outside the range of the target."""
+    """Cut towards zero; fails outside the range of the target.
+
+    Spark makes a double first of a decimal with more digits than a long holds, except for a bigint: of
+    0.999999999999999999 it makes the int 1.
+    """
+    if values.type.precision > NARROW_DIGITS and to != pa.int64():
+        return float_to_integer(decimal_to_float(values, pa.float64()).values, to)
     low, high = integer_range(to)
     found = truncated(unscaled(values, 0), values.type.scale)
     outside = np.asarray((found < low) | (found > high), np.bool_)
