@@ -31,6 +31,9 @@ def write(kind: str, root: Path) -> Path:
         return root / "rows.parquet"
     if kind == "csv":
         pa.csv.write_csv(rows, root / "rows.csv")
+    elif kind == "flat folder":
+        pq.write_table(rows.slice(0, 5), root / "000000_0")
+        pq.write_table(rows.slice(5), root / "b.parquet")
     elif kind == "json":
         (root / "rows.json").write_text("\n".join(map(json.dumps, ROWS)))
     else:
@@ -48,7 +51,7 @@ def ingest(warehouse: Path, source: Path, *more: str) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("kind", ["parquet", "csv", "json", "hive", "hive without endings"])
+@pytest.mark.parametrize("kind", ["parquet", "csv", "json", "flat folder", "hive", "hive without endings"])
 def test_every_kind_of_source(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     (tmp_path / "source").mkdir()
     source = write(kind, tmp_path / "source")

@@ -242,6 +242,19 @@ def test_the_kind_of_a_source_is_found(tmp_path: Path) -> None:
         ingesting.kind_of(str(tmp_path / "i"))
 
 
+@pytest.mark.parametrize(
+    ("names", "is_flat"),
+    [(["a.parquet", "_x/b"], True), (["000000_0"], True), (["k=1/a.parquet"], False), (["a", "k=1/b"], False)],
+)
+def test_a_folder_of_files_only_has_no_levels(tmp_path: Path, names: list[str], is_flat: bool) -> None:
+    for name in names:
+        write_file(tmp_path / name)
+    place = {"source": str(tmp_path), "storage": None, "source_partition_by": "auto"}
+    assert ingesting._is_flat(place) is is_flat
+    assert ingesting._is_flat({**place, "source": str(tmp_path / names[0])})
+    assert not ingesting._is_flat({**place, "source_partition_by": "k int"})
+
+
 def test_a_file_without_a_known_ending_is_parquet_by_its_first_bytes(tmp_path: Path) -> None:
     file = write_file(tmp_path / "t" / "_year=1" / "000000_0")
     (tmp_path / "t" / "a").mkdir()

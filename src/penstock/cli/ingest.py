@@ -95,7 +95,7 @@ def _columns(place: Mapping[str, Any]) -> Any:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they are said when it is read
-        if not _is_one_file(place):
+        if not _is_flat(place):
             return hive(place["source"], place["source_partition_by"], storage=place["storage"]).schema
         file = open_storage(place["source"], place["storage"])
         return pq.read_schema(file.path, filesystem=file.filesystem)
@@ -170,18 +170,22 @@ def _read(spark: Any, kind: str, place: Mapping[str, Any]) -> Any:
         return spark.read.csv(source, header=True, inferSchema=True)
     if kind == "json":
         return spark.read.json(source)
-    if _is_one_file(place):
+    if _is_flat(place):
         return spark.read.parquet(source)
     return hive(source, place["source_partition_by"], storage=place["storage"]).dataframe(spark)
 
 
-def _is_one_file(place: Mapping[str, Any]) -> bool:
-    """Whether the source has no levels to look for: a file, or a folder that is named like one."""
+def _is_flat(place: Mapping[str, Any]) -> bool:
+    """Whether the source has no levels to look for: a file, a folder that is named like one, or one of files only."""
     from penstock.tables.storage import open_storage
 
     if place["source_partition_by"] != "auto":
         return False
-    return _by_name(place["source"]) is not None or _is_file(open_storage(place["source"], place["storage"]))
+    source = open_storage(place["source"], place["storage"])
+    if _by_name(place["source"]) is not None or _is_file(source):
+        return True
+    entries = source.entries(source.path)
+    return not any(entries.entry(i).is_directory for i, name in enumerate(entries.names) if not is_hidden(name))
 
 
 def _rule(columns: str | None, below: str | None) -> Any:
