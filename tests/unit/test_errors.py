@@ -164,5 +164,5 @@ def test_value_of_a_failed_row_is_shown_even_where_python_has_no_such_date() -> 
     from penstock.predicate.evaluate import filter_mask
 
     rows = pa.table({"ts": pa.array([10**18]).cast(pa.timestamp("us", "UTC"))})
-    with pytest.raises(penstock.PenstockError, match="where ts is 1000000000000000000 microseconds after 1970-01-01"):
+    with pytest.raises(errors.EvaluationError, match="where ts is 1000000000000000000 microseconds after 1970-01-01"):
         filter_mask(bind_text("CAST(ts AS smallint) <= 5", rows.schema), rows)
