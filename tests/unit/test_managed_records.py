@@ -78,6 +78,15 @@ def test_a_compaction_keeps_what_files_have_recorded(tmp_path: Path) -> None:
     assert len(apps_in_files(table)) == 1
 
 
+def test_tens_of_thousands_of_logical_partitions_are_cut_into_few_files(tmp_path: Path) -> None:
+    table = made(tmp_path, rows(30_000))
+    check(table, 30_000)
+    assert len(apps_in_files(table)) == 3
+    assert str(table.compact()) == "nothing to compact"
+    (manifest,) = table.table.metadata.current_snapshot().manifests(table.table.io)
+    assert manifest.manifest_length < 30_000 * 20, "bytes of a logical partition in the manifest"
+
+
 def test_files_are_cut_where_their_records_would_become_too_long(tmp_path: Path) -> None:
     table = made(tmp_path, rows(500, each=2), record_bytes="4KB")
     check(table, 500)

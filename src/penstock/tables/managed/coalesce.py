@@ -134,10 +134,9 @@ def internal(values: Sequence[Any], kinds: Sequence[Any]) -> tuple[Any, ...]:
     from pyiceberg.types import BooleanType, IntegerType, LongType, StringType
 
     own = (StringType, IntegerType, LongType, BooleanType)  # JSON has them as manifests do
-    return tuple(
-        v if v is None or isinstance(k, own) else as_stored(from_json(k, v), k)
-        for v, k in zip(values, kinds, strict=True)
-    )
+    if len(values) == len(kinds) and all(isinstance(kind, own) for kind in kinds):
+        return tuple(values)
+    return tuple(None if v is None else as_stored(from_json(k, v), k) for v, k in zip(values, kinds, strict=True))
 
 
 def as_stored(value: Any, kind: Any) -> Any:

@@ -78,12 +78,14 @@ class Layout:
 
     def fine_tuple(self, coarse: Tuple, logical: Tuple) -> Tuple:
         """A fine tuple out of both parts."""
-        found: list[Any] = [None] * len(self.fine.fields)
-        for i, value in zip(self.kept, coarse, strict=True):
-            found[i] = value
-        for i, value in zip(self.shared, logical, strict=True):
-            found[i] = value
-        return tuple(found)
+        both = coarse + logical
+        return tuple([both[i] for i in self._order])
+
+    @cached_property
+    def _order(self) -> list[int]:
+        """Where each value of a fine tuple stands among those of the coarse one and the logical ones behind it."""
+        places = [*self.kept, *self.shared]
+        return [places.index(i) for i in range(len(places))]
 
     def shares(self, fine: Tuple, size: float) -> bool:
         """Whether a logical partition of so many bytes shares files."""
