@@ -14,7 +14,7 @@ from penstock.predicate.simplify import simplify
 from penstock.predicate.tree import And, Column, Expr, Literal, Not, Or, walk
 
 MAX_LENGTH = 8_000_000
-MAX_WORDS = 500_000
+MAX_WORDS = 300_000
 MAX_OPERATIONS = 10_000
 
 
