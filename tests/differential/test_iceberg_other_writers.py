@@ -8,15 +8,12 @@ from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.schema import Schema
-from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 from pyiceberg.types import (
     BinaryType,
@@ -38,33 +35,8 @@ from pyiceberg.types import (
 from penstock.errors import LakeError
 from tests.differential.iceberg_checks import check, ids, opened
 from tests.fixtures.iceberg_deletes import delete_equal
+from tests.fixtures.iceberg_files import ID, add_file, with_id
 from tests.fixtures.iceberg_tables import append_by_hand, create, repartition, write_iceberg
-
-
-def add_file(table: Table, rows: pa.Table, partition: Record, **entry: Any) -> Path:
-    """A Parquet file with just these columns, and an entry that says just this of it."""
-    path = Path(table.location().removeprefix("file://")) / "data" / f"{uuid4()}.parquet"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(rows, path, write_statistics=False)
-    file = DataFile.from_args(
-        content=DataFileContent.DATA,
-        file_path=f"file://{path}",
-        file_format=FileFormat.PARQUET,
-        partition=partition,
-        file_size_in_bytes=path.stat().st_size,
-        spec_id=table.spec().spec_id,
-        **{"record_count": rows.num_rows, **entry},
-    )
-    with table.transaction() as transaction, transaction.update_snapshot().fast_append() as update:
-        update.append_data_file(file)
-    return path
-
-
-def with_id(name: str, kind: pa.DataType, field_id: int) -> pa.Field:
-    return pa.field(name, kind, metadata={b"PARQUET:field_id": str(field_id).encode()})
-
-
-ID = with_id("id", pa.int64(), 1)
 
 
 class TestDeletes:

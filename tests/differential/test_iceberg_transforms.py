@@ -81,7 +81,7 @@ TRANSFORMS = {
     "timestamptz": [*EVERYTHING, *PERIODS, "hour"],
     "string": [*EVERYTHING, "truncate[1]", "truncate[3]"],
     "binary": [*EVERYTHING, "truncate[2]"],
-    "uuid": ["identity", "void"],
+    "uuid": EVERYTHING,
     "fixed": EVERYTHING,
 }
 CASES = [(name, transform) for name, transforms in TRANSFORMS.items() for transform in transforms]
