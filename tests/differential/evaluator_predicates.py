@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -68,7 +69,7 @@ def spark_sql(value: Any) -> str:
         case dt.date():
             return f"DATE '{value.isoformat()}'"
         case float():
-            return f"CAST('{value!r}' AS double)"
+            return f"'{value!r}'"
         case Decimal():
             return f"{value:f}"
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -88,15 +89,21 @@ def literal(value: Any) -> Any:
     return value.isoformat() if isinstance(value, dt.date) else value
 
 
+def _typed(write: Callable[[Any], str], kind: str, value: Any) -> str:
+    """A literal of the column's own type: a float beside a double would be cast."""
+    return f"CAST({write(value)} AS {kind})" if isinstance(value, float) else write(value)
+
+
 def plain(column: Column) -> Iterator[Predicate]:
     """Every test on one column with every literal."""
     name = column.name
+    as_spark, as_duck = (partial(_typed, write, str(column.kind)) for write in (spark_sql, duck_sql))
     for value in column.values:
         for sign, kind in COMPARISONS.items():
-            texts = f"{name} {sign} {spark_sql(value)}", f"{{}} {sign} {duck_sql(value)}"
+            texts = f"{name} {sign} {as_spark(value)}", f"{{}} {sign} {as_duck(value)}"
             yield Predicate(column, *texts, kind(name, literal(value)))
     for chosen in (column.values[:2], column.values[1:2], column.values[1:], [column.values[0], column.values[-1]]):
-        spark, duck = (", ".join(map(write, chosen)) for write in (spark_sql, duck_sql))
+        spark, duck = (", ".join(map(write, chosen)) for write in (as_spark, as_duck))
         values = [literal(value) for value in chosen]
         yield Predicate(column, f"{name} IN ({spark})", f"{{}} IN ({duck})", In(name, values))
         yield Predicate(column, f"{name} NOT IN ({spark})", f"{{}} NOT IN ({duck})", NotIn(name, values))
