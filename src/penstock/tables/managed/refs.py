@@ -37,7 +37,11 @@ def check_refs(before: Any, after: Any, removed: Collection[int]) -> None:
     if not log or log[-1].metadata_file == before.metadata_location:
         return
     path = log[-1].metadata_file
-    known = FromInputFile.table_metadata(after.io.new_input(path)).refs
+    try:
+        known = FromInputFile.table_metadata(after.io.new_input(path)).refs
+    except Exception as error:  # each kind of storage has its own
+        said = f"{len(removed):,} snapshots were removed, but no file was: {path} cannot be read, and may have new tags"
+        raise LakeError(said, hint="`sweep` removes the files that no snapshot has") from error
     lost = sorted(name for name, ref in known.items() if ref.snapshot_id in removed)
     if lost:
         said = f"{lost[0]} was created while its snapshot was removed; no file was removed"
