@@ -127,6 +127,15 @@ def test_a_mistake_is_told_with_its_line_and_its_place(server: Server) -> None:
     assert "did you mean" in body
 
 
+def test_a_predicate_that_is_too_large_is_refused_while_another_is_planned(server: Server) -> None:
+    with server._planning:
+        status, found = plan(server, "length(app)" + "+1" * 11_000 + " > 5")
+        assert status == 400
+        assert "11,002 tests and functions; at most 10,000" in found["error"]["message"]
+        assert plan(server, "nothing = 1")[0] == 400
+    assert plan(server, "app = 'a'")[0] == 200
+
+
 def test_a_defect_is_an_answer_too_and_its_traceback_stays_here(
     server: Server, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -169,6 +178,6 @@ def test_the_command_prints_its_address_writes_nothing_and_ends_with_ctrl_c(tmp_
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=60)
     assert (running.returncode, out) == (0, "")
-    way = 'to be sure, declare it: partition_by="dt date, app string"'
+    way = 'to be sure, declare it: --partition-by "dt date, app string"'
     assert err == f"note: {tmp_path / 't'}: partitioned as one branch shows; {way}\n"
     assert sorted(tmp_path.rglob("*")) == before

@@ -57,7 +57,9 @@ class Server(ThreadingHTTPServer):
         return f"http://{ADDRESS}:{self.server_port}/"
 
     def look(self, where: str, refresh: bool = False) -> dict[str, Any]:
-        """The data of a plan, or what is wrong with the predicate."""
+        """The data of a plan, or what is wrong with the predicate; one that is refused keeps nobody waiting."""
+        if where:
+            self.collector.table.bind(where)
         with self._planning:
             if refresh:
                 self.collector.refresh()
