@@ -88,7 +88,7 @@ class Life:
         self.log: list[str] = []
 
     def step(self) -> None:
-        steps = [self.append] * 4 + [self.repartition] * 3 + [self.rename, self.widen, self.replace, self.move]
+        steps = [self.append] * 4 + [self.repartition] * 3 + [self.rename, self.widen, self.widen, self.replace, self.move]
         steps += [self.delete_positions, self.delete_vectors, self.delete_equal]
         chosen = self.rng.choice(steps)
         self.log.append(chosen.__name__)
@@ -135,8 +135,7 @@ class Life:
     def widen(self) -> None:
         field = self.field()
         wider = WIDER.get(self.pools[field.field_id])
-        sources = {f.source_id for spec in self.table.specs().values() for f in spec.fields}
-        if wider is not None and field.field_type != wider and field.field_id not in sources:
+        if wider is not None and field.field_type != wider:
             with self.table.update_schema() as update:
                 update.update_column(field.name, field_type=wider)
 
