@@ -3,50 +3,66 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 import os
 import random
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.fuzz.run import Run
+
+MOST_BROKEN = 10  # worlds that end in an error of the fuzzer itself or of Spark
 
 
 def main() -> int:
     """Run, print what was covered and what is wrong; 1 when anything is."""
     options = _options()
+    print(f"seed {options.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="penstock-fuzz-") as root:
-        os.environ["PENSTOCK_CACHE_DIR"] = f"{root}/cache"
+        os.environ["PENSTOCK_CACHE_DIR"] = f"{root}/cache"  # read when Penstock is imported
         from tests.fuzz.faults import find_faults
         from tests.fuzz.run import Run
         from tests.fuzz.session import sessions
 
-        start = time.monotonic()
-        print(f"seed {options.seed}", flush=True)
         if options.faults:
             return int(None in find_faults(options.seed, Path(root), sessions()).values())
         run = Run(options.seed, Path(root), sessions())
-        world, _, number = (options.case or "").partition(".")
-        numbers = [int(world)] if world else itertools.count()
-        shown = 0
-        for each in numbers:
-            left = options.seconds - (time.monotonic() - start)
-            if left <= 0 or each >= options.worlds:
-                break
-            run.run([each], left, int(number) if number else None)
-            for failure in run.failures[shown:]:
-                print(failure, flush=True)
-            shown = len(run.failures)
-            print(f"{time.monotonic() - start:.0f} s: world {each}, {run.coverage.outcomes}", flush=True)
-        print(run.coverage.summary())
-        for doubt in run.doubts:
-            print(f"DuckDB disagrees with Spark: {doubt}")
-        for refusal, count in run.refusals.most_common(options.refusals):
-            print(f"refused {count} times: {refusal}")
-        for trouble in run.broken:
-            print(f"BROKEN {trouble}")
-        print(f"{run.worlds} worlds, {len(run.failures)} wrong, {len(run.broken)} broken, seed {options.seed}")
+        _worlds(run, options)
+        _report(run, options.refusals)
         return 1 if run.failures or run.broken else 0
+
+
+def _worlds(run: Run, options: argparse.Namespace) -> None:
+    """World after world, each with a line of what has been counted so far."""
+    start = time.monotonic()
+    world, _, number = (options.case or "").partition(".")
+    for each in [int(world)] if world else range(options.worlds):
+        left = options.seconds - (time.monotonic() - start)
+        if left <= 0:
+            return
+        shown = len(run.failures)
+        run.run([each], left, int(number) if number else None)
+        for failure in run.failures[shown:]:
+            print(failure)
+        counts = ", ".join(f"{run.coverage.outcomes[name]} {name}" for name in ("right", "refused", "wrong"))
+        print(f"{time.monotonic() - start:.0f} s: world {each}, {counts}, {len(run.broken)} broken", flush=True)
+        if len(run.broken) >= MOST_BROKEN:
+            print("too many worlds could not be asked about at all: Spark may have ended")
+            return
+
+
+def _report(run: Run, refusals: int) -> None:
+    print(run.coverage.summary())
+    for doubt in run.doubts:
+        print(f"DuckDB disagrees with Spark: {doubt}")
+    for refusal, count in run.refusals.most_common(refusals):
+        print(f"refused {count} times: {refusal}")
+    for trouble in run.broken:
+        print(f"BROKEN {trouble}")
+    print(f"{run.worlds} worlds, {len(run.failures)} wrong, {len(run.broken)} broken, seed {run.seed}")
 
 
 def _options() -> argparse.Namespace:

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.predicate.cast import castable
-from penstock.predicate.function import Function
+from penstock.predicate.function import Function, Law
 from penstock.predicate.functions import FUNCTIONS
 from penstock.predicate.types import type_name
 from tests.fuzz.values import SCALARS, TIMESTAMP, TIMESTAMP_NTZ, TYPES
@@ -156,14 +156,13 @@ def zoned_cells() -> tuple[Cell, ...]:
     return tuple(cell for cell in all_cells() if cell.type in ("date", "timestamp", "timestamp_ntz"))
 
 
-def has_law(call: Call) -> bool:
-    """Whether bounds travel through a call: where most can go wrong."""
+def law_of(call: Call) -> Law | None:
+    """How bounds travel through a call, if they do."""
     constants = [None if constant is None else (constant.value,) for constant in call.constants]
-    return FUNCTIONS[call.function].law(call.position, constants) is not None
+    return FUNCTIONS[call.function].law(call.position, constants)
 
 
 @cache
-def lawful_calls() -> tuple[tuple[Cell, tuple[Call, ...]], ...]:
-    """The cells through which bounds travel, with the calls that let them."""
-    found = ((cell, tuple(filter(has_law, calls(cell.function)[cell]))) for cell in function_cells())
-    return tuple((cell, lawful) for cell, lawful in found if lawful)
+def lawful_calls() -> tuple[tuple[Cell, Call], ...]:
+    """All calls through which bounds travel: where most can go wrong."""
+    return tuple((cell, call) for cell in function_cells() for call in calls(cell.function)[cell] if law_of(call))

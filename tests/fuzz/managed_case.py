@@ -107,10 +107,10 @@ def _partitioning(rng: Random, rows: Rows) -> tuple[list[str], list[str]]:
     """What the table is partitioned by, and which of the plain columns share files."""
     candidates = [c for c, t in rows.types.items() if t in _TRANSFORMS and c.isidentifier() and c.isascii()]
     fields, coalesced = [], []
-    for column in rng.sample(candidates, min(len(candidates), rng.choice([0, 1, 2, 2]))):
+    for column in rng.sample(candidates, min(len(candidates), rng.choice([0, 1, 1, 2, 2]))):
         transform = rng.choice(_TRANSFORMS[rows.types[column]])
         fields.append(transform.format(column))
-        if transform == "{}" and rng.random() < 0.7:
+        if transform == "{}" and rng.random() < 0.8:
             coalesced.append(column)
     return fields, coalesced
 

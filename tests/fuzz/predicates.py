@@ -66,6 +66,15 @@ class Generator:
         text = self._text(form, call.text(self._name(column)), [*constants, constants[0]])
         return Predicate(text, frozenset([cell]), frozenset([form]))
 
+    def of_column(self, column: str) -> Predicate:
+        """A plain comparison of a column with values that it has."""
+        t = arrow_type(self.rows.types[column])
+        if t in NESTED.values():
+            return self._column_test()
+        constants = [literal(self.value(column), t) for _ in range(3)]
+        form = self.rng.choice((*_ORDERED, "IN", "NOT IN"))
+        return Predicate(self._text(form, self._name(column), constants), forms=frozenset([form]))
+
     def nested(self) -> Predicate:
         """A test of a function of another function of a column."""
         cells = [cell for name in self.rng.sample(_names(), 12) for cell in calls(name) if self._is_plain(cell)]

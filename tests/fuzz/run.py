@@ -181,7 +181,7 @@ class Run:
         if layout.kind != "hive":
             paths |= {"count": checks.check_count, "extremes": checks.check_extremes}
         for path, check in paths.items():
-            if rng.random() < (0.4 if path == "arrow" else 0.1):
+            if rng.random() < (0.3 if path == "arrow" else 0.1):
                 self._check(path, check, world, layout, number, predicate, answer)
 
     def _check(

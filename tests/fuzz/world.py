@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from random import Random
 
-from tests.fuzz.cells import Cell, all_cells, lawful_calls, zoned_cells
+from tests.fuzz.cells import Call, Cell, all_cells, law_of, lawful_calls, zoned_cells
 from tests.fuzz.coverage import ZONES
 from tests.fuzz.predicates import Generator, Predicate
 from tests.fuzz.rows import Rows, draw_rows
@@ -19,7 +19,7 @@ from tests.fuzz.values import TYPES, UUID
 KINDS = ("hive", "iceberg", "managed")
 CELLS = 170  # of the registry, asked in one world
 ZONED = 20  # more of those that depend on the zone
-LAWFUL = 60  # more of those that let bounds travel
+LAWFUL = 50  # more of those that let bounds travel
 _HIVE_ONLY = ("tinyint", "smallint")
 
 
@@ -39,7 +39,7 @@ class World:
         return Random(f"{self.seed}/{self.number}/{purpose}")
 
 
-def draw_world(seed: str, number: int, *, cells: int = CELLS, trees: int = 30) -> World:
+def draw_world(seed: str, number: int, *, cells: int = CELLS, trees: int = 20) -> World:
     """The world of a number."""
     kind = KINDS[number % len(KINDS)]
     zone = ZONES[(number // len(KINDS)) % len(ZONES)]
@@ -51,21 +51,21 @@ def draw_world(seed: str, number: int, *, cells: int = CELLS, trees: int = 30) -
     generator = Generator(rng, rows)
     predicates = [generator.of_cell(cell) for cell in wanted if rows.of_type(cell.type)]
     predicates += _of_laws(rng, generator)
+    predicates += [generator.of_column(column) for column in rows.types for _ in range(2)]
     predicates += [generator.nested() for _ in range(trees // 2)]
     predicates += [generator.tree(rng.choice([1, 2, 3])) for _ in range(trees)]
     return World(seed, number, kind, zone, rows, tuple(predicates))
 
 
 def _of_laws(rng: Random, generator: Generator) -> list[Predicate]:
-    """Comparisons through which bounds travel, half of them of dates and timestamps; every function alike."""
-    known = [(cell, each) for cell, each in lawful_calls() if generator.rows.of_type(cell.type)]
-    predicates = []
-    for number in range(LAWFUL):
-        cells = [(c, each) for c, each in known if number % 2 or c.type in ("date", "timestamp", "timestamp_ntz")]
-        name = rng.choice(sorted({cell.function for cell, _ in cells}))
-        cell, each = rng.choice([(cell, each) for cell, each in cells if cell.function == name])
-        predicates.append(generator.of_law(cell, rng.choice(each)))
-    return predicates
+    """Comparisons through which bounds travel: every function alike, and those more often whose laws are not plain."""
+    known = [(cell, call) for cell, call in lawful_calls() if generator.rows.of_type(cell.type)]
+    by_function: dict[str, list[tuple[Cell, Call]]] = {}
+    for cell, call in known:
+        by_function.setdefault(cell.function, []).append((cell, call))
+    intricate = [(cell, call) for cell, call in known if (law := law_of(call)) and (law.slack or law.clock)]
+    drawn = [rng.choice(by_function[rng.choice(list(by_function))]) for _ in range(LAWFUL // 2)]
+    return [generator.of_law(*each) for each in [*drawn, *rng.choices(intricate, k=LAWFUL // 2)]]
 
 
 def worlds_for_all_cells(cells: int = CELLS) -> int:
