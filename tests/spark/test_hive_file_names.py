@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -11,7 +12,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 import penstock
-from penstock.errors import LayoutError
+from penstock.errors import LayoutError, PenstockError
 from tests.fixtures.hive_writer import write_file
 from tests.fixtures.layouts import LAYOUTS
 
@@ -51,3 +52,29 @@ def test_a_pipe_is_an_error_in_spark_and_not_a_hang(spark: SparkSession, utc: No
     os.mkfifo(tmp_path / "k=1" / "b")
     with pytest.raises(LayoutError, match="k=1/b is a pipe, socket or device"):
         rows.collect()
+
+
+ODD_NAMES = ["a b", "a%20b", "a#b", "[x]", "{y}", "*", "a?b", "a,b", "a=b=c", "ü", "😀", "a+b", "%", "~", "x"]
+
+
+def write_odd_names(root: Path) -> None:
+    for number, name in enumerate(ODD_NAMES):
+        write_file(root / "k=1" / name, pa.table({"n": pa.array([number], pa.int64())}))
+    write_file(root / "k=[12]" / "y", pa.table({"n": pa.array([99], pa.int64())}))
+
+
+def test_a_name_is_never_a_pattern_or_an_escape(spark: SparkSession, utc: None, tmp_path: Path) -> None:
+    write_odd_names(tmp_path)
+    rows = penstock.hive(tmp_path, "k string", "n bigint").dataframe(spark)
+    assert sorted(row.n for row in rows.collect()) == [*range(len(ODD_NAMES)), 99]
+    assert sorted(row.n for row in rows.where("k = '1' AND n < 9").collect()) == list(range(9))
+    assert [row.n for row in rows.where("k <> '1'").collect()] == [99]
+
+
+@pytest.mark.parametrize(("where", "name"), [("k = '1'", r"k=1/\[x\]"), ("k <> '1'", r"k=\[12\]/y")])
+def test_a_name_that_spark_connect_takes_for_a_pattern_is_refused(tmp_path: Path, where: str, name: str) -> None:
+    write_odd_names(tmp_path)
+    (tmp_path / "k=1" / "*").unlink()
+    connect = SimpleNamespace()  # a session of Spark Connect has no `_jsparkSession`
+    with pytest.raises(PenstockError, match=f"{name} is a pattern to Spark Connect; use a classic Spark session"):
+        penstock.hive(tmp_path, "k string", "n bigint").dataframe(connect, where=where)

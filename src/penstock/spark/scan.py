@@ -6,6 +6,7 @@ answers. The answer lists files by partition.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as AnyMapping
 from dataclasses import dataclass, field
@@ -39,6 +40,8 @@ from penstock.spark.session import attach, gateway_of, is_connect
 from penstock.spark.translate import translate
 from penstock.tables.hive.files import Mapping
 from penstock.tables.storage import Storage
+
+_PATTERN = re.compile(r"[][{}*?\\]")  # `part-*` would be read as all files of its directory
 
 
 class Scannable(Protocol):
@@ -157,6 +160,10 @@ def _connect_dataframe(table: Scannable, spark: Any, where: str | None) -> Any:
     paths = plan.files.paths.to_pylist()
     if not paths:
         return spark.createDataFrame([], columns)
+    pattern = next((path for path in paths if _PATTERN.search(path)), None)
+    if pattern is not None:
+        hint = "use a classic Spark session or table.arrow(), or rename it"
+        raise PenstockError(f"{pattern} is a pattern to Spark Connect", hint=hint)
     reader = spark.read.schema(columns).options(**options_for_connect(table.storage, spark), basePath=table.root_url)
     guards = {f.name: F.expr(guarded(quote_name(f.name), f.type)) for f in table.file_schema if has_floats(f.type)}
     rows = reader.parquet(*paths)
