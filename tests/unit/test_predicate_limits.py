@@ -57,8 +57,8 @@ class TestAnswered:
 
 class TestRefused:
     def test_more_tests_and_functions_than_are_evaluated(self, table: HiveTable) -> None:
-        for where in (" OR ".join(f"i > {n} AND j > {n}" for n in range(6_000)), "i" + " + 1" * 12_000 + " > 5"):
-            with pytest.raises(PredicateError, match=r"12,00\d tests and functions; at most 10,000 are evaluated"):
+        for where in (" OR ".join(f"i > {n} AND j > {n}" for n in range(11_000)), "i" + " + 1" * 22_000 + " > 5"):
+            with pytest.raises(PredicateError, match=r"22,00\d tests and functions; at most 20,000 are evaluated"):
                 table.plan(where)
 
     def test_a_text_of_too_many_words_or_characters(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from penstock.predicate.tree import And, Column, Expr, Literal, Not, Or, walk
 
 MAX_LENGTH = 8_000_000
 MAX_WORDS = 300_000
-MAX_OPERATIONS = 10_000
+MAX_OPERATIONS = 20_000
 
 
 def checked_text(text: object) -> str:
