@@ -178,7 +178,9 @@ def test_changes_of_every_kind_at_once_have_a_serial_order(tmp_path: Path, seed:
         for i in range(4):
             new = [(1000 * (number + 1) + 10 * i + j, rng.choice(APPS)) for j in range(3)]
             kind = rng.choice(kinds)
-            ops.append(Op(kind, new if kind in ("append", "overwrite", "dynamic") else [], rng.choice(APPS)))
+            app = rng.choice(APPS)
+            new = [(i, app) for i, _ in new] if kind == "overwrite" else new
+            ops.append(Op(kind, new if kind in ("append", "overwrite", "dynamic") else [], app))
         writers.append(ops)
     check_serial(table, at_once(tmp_path, writers, lambda: reopened(tmp_path)), state, 1)
 
