@@ -88,7 +88,9 @@ class Life:
         self.log: list[str] = []
 
     def step(self) -> None:
-        steps = [self.append] * 4 + [self.repartition] * 3 + [self.rename, self.widen, self.widen, self.replace, self.move]
+        steps = (
+            [self.append] * 4 + [self.repartition] * 3 + [self.rename, self.widen, self.widen, self.replace, self.move]
+        )
         steps += [self.delete_positions, self.delete_vectors, self.delete_equal]
         chosen = self.rng.choice(steps)
         self.log.append(chosen.__name__)
