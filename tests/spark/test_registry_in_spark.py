@@ -6,17 +6,17 @@ from files without statistics. The exact number of files that are read is assert
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import penstock
 from penstock.predicate.functions import FUNCTIONS
-from tests.spark.hive_layouts import read_by
+from tests.spark.hive_layouts import compare_all
 
 pytestmark = pytest.mark.spark
 
@@ -112,36 +112,43 @@ def test_every_function_is_known_by_its_class_or_replaced_by_spark() -> None:
     assert {function.name for function in FUNCTIONS.values()} - names - {"add_interval"} == REPLACED | OF_MAPS
 
 
+@dataclass(frozen=True)
+class Rows:
+    """The two rows in a file each, and in one file without statistics, where plain Spark reads them."""
+
+    lake: Path
+    flat: Path
+
+    def ours(self, spark: SparkSession) -> DataFrame:
+        """Through Penstock."""
+        return penstock.connect(self.lake).table("web.t").dataframe(spark)
+
+    def plain(self, spark: SparkSession) -> DataFrame:
+        """Through Spark alone."""
+        return spark.read.parquet(str(self.flat))
+
+
 @pytest.fixture(scope="module")
-def roots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path]]:
-    """A lake of the two files, and the same rows in one file without statistics."""
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Rows:
     lake, flat = tmp_path_factory.mktemp("lake"), tmp_path_factory.mktemp("flat")
     table = penstock.connect(lake).create_table("web.t", ", ".join(f"{c} {v[0]}" for c, v in VALUES.items()))
-    columns = [pa.array([v[1], v[2]]).cast(table.schema.field(c).type) for c, v in VALUES.items() if c != "t"]
-    stamps = pa.array([1769855415000000, 1750031999000000]).cast(pa.timestamp("us", "UTC"))
-    rows = pa.table(dict(zip([c for c in VALUES if c != "t"], columns, strict=True)) | {"t": stamps})
-    rows = rows.select(list(VALUES))
+    columns = {c: pa.array([v[1], v[2]]).cast(table.schema.field(c).type) for c, v in VALUES.items() if c != "t"}
+    columns["t"] = pa.array([1769855415000000, 1750031999000000]).cast(pa.timestamp("us", "UTC"))
+    both = pa.table({name: columns[name] for name in VALUES})
     for i in range(2):
-        table.append(rows.slice(i, 1))
-    pq.write_table(rows, flat / "rows.parquet", write_statistics=False, use_dictionary=False)
-    return lake, flat
+        table.append(both.slice(i, 1))
+    pq.write_table(both, flat / "rows.parquet", write_statistics=False, use_dictionary=False)
+    return Rows(lake, flat)
 
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
-def test_functions_prune_from_where_as_they_do_from_text(
-    spark: SparkSession, utc: None, roots: tuple[Path, Path], ansi: str
-) -> None:
-    lake, flat = roots
-    table = penstock.connect(lake).table("web.t")
-    wrong = []
+def test_functions_prune_from_where_as_they_do_from_text(spark: SparkSession, utc: None, rows: Rows, ansi: str) -> None:
+    table = penstock.connect(rows.lake).table("web.t")
+    texts = [text for examples in EXAMPLES.values() for text in examples]
     spark.conf.set("spark.sql.ansi.enabled", ansi)
     try:
-        for where in (text for texts in EXAMPLES.values() for text in texts):
-            query = table.dataframe(spark).where(where)
-            ours, plain = query.collect(), spark.read.parquet(str(flat)).where(where).collect()
-            files = read_by(query).total, len(table.plan(where).files)
-            if [row.n for row in ours] != [row.n for row in plain] or len(plain) != 1 or files != (1, 1):
-                wrong.append((where, len(ours), len(plain), files))
+        answers = compare_all(spark, rows, texts)  # type: ignore[arg-type]
     finally:
         spark.conf.set("spark.sql.ansi.enabled", "true")
-    assert wrong == []
+    counts = {text: (each.rows, each.read.total, len(table.plan(text).files)) for text, each in answers.items()}
+    assert {text: count for text, count in counts.items() if count != (1, 1, 1)} == {}
