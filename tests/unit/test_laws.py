@@ -158,6 +158,12 @@ def test_wrapped_sum_beyond_an_end_makes_both_ends_unknown() -> None:
     assert verdict("x + 1 < 0", "x int", 5, 2**31 - 2) == Verdict.SKIP
 
 
+def test_cast_that_never_fails_keeps_the_end_that_is_known() -> None:
+    assert verdict("x > 1.5D", "x float", None, 1.0) == Verdict.SKIP
+    assert verdict("x < 1.5D", "x float", None, 1.0) == Verdict.KEEP
+    assert verdict("x + 1 > 5", "x int", None, 1) == Verdict.KEEP
+
+
 def test_nan_of_the_column_counts_in_functions_of_it() -> None:
     assert verdict("x + 1 > 100", "x double", 1.0, 2.0, nan=None) == Verdict.KEEP
     assert verdict("x + 1 > 100", "x double", 1.0, 2.0, nan=0) == Verdict.SKIP

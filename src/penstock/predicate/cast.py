@@ -56,7 +56,8 @@ def _zoneless(convert: Callable[[pa.Array, pa.DataType], Vector]) -> _Cast:
 
 
 _CLOCK = Law(1, clock=True)
-_to_float = _Rule(_zoneless(number.number_to_float), RISING)
+_ALWAYS = Law(1, total=True)
+_to_float = _Rule(_zoneless(number.number_to_float), _ALWAYS)
 _to_boolean = _Rule(_zoneless(number.number_to_boolean))  # no law: -1, 0, 1 become true, false, true
 _CASTS: dict[tuple[str, str], _Rule] = {
     ("boolean", "integer"): _Rule(_zoneless(number.boolean_to_integer), RISING),
@@ -76,7 +77,7 @@ _CASTS: dict[tuple[str, str], _Rule] = {
     ("float", "string"): _Rule(_zoneless(fail_all)),
     ("decimal", "boolean"): _to_boolean,
     ("decimal", "integer"): _Rule(_zoneless(number.decimal_to_integer), RISING, True),
-    ("decimal", "float"): _Rule(_zoneless(number.decimal_to_float), RISING),
+    ("decimal", "float"): _Rule(_zoneless(number.decimal_to_float), _ALWAYS),
     ("decimal", "decimal"): _Rule(_zoneless(number.rescale), RISING, True),
     ("decimal", "string"): _Rule(text.decimal_to_string),
     ("string", "boolean"): _Rule(text.string_to_boolean, None, True),
@@ -137,7 +138,7 @@ def cast_law(source: pa.DataType, to: pa.DataType) -> Law | None:
     """How the result of a cast moves with its argument; None when nothing is declared.
 
     >>> cast_law(TIMESTAMP, pa.date32())
-    Law(direction=1, clock=True, slack=0)
+    Law(direction=1, clock=True, slack=0, total=False)
     >>> cast_law(pa.string(), pa.int32()) is None
     True
     """

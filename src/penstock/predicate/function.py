@@ -13,7 +13,8 @@ argument while all others are constants, and it is a statement about Spark's fun
   clock changes; `slack` says by how many microseconds a timestamp may fall back anywhere (`ts + INTERVAL 1 MONTH` maps
   January 30th, 10:00 to a later moment than January 31st, 09:00).
 
-The law is applied forward: the function is evaluated at both ends of a range. An end for which it fails is unknown.
+The law is applied forward: the function is evaluated at both ends of a range. An end for which it fails is unknown,
+and so is then the other one, unless the function is `total`: it has a value for every argument.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class Law:
     direction: int
     clock: bool = False
     slack: int = 0
+    total: bool = False
 
 
 RISING, FALLING = Law(1), Law(-1)

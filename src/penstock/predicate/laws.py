@@ -7,7 +7,8 @@ is the range of f(x):
     x in [3, 7]  →  x * 2 in [6, 14]  →  x * 2 + 1 in [7, 15]  →  no row has x * 2 + 1 > 20
 
 Nothing is searched and nothing is inverted: the kernels that evaluate rows evaluate the ends. An end that is missing,
-fails or is NULL makes both ends unknown, because a value beyond it may have wrapped around.
+fails or is NULL makes both ends unknown, because a value beyond it may have wrapped around; only a function that has
+a value everywhere (`total`) leaves the other end as it is.
 
 *Clock changes.* An instant's reading on the clock falls back by an hour in autumn. Let S be the difference between the
 largest and the smallest offset that the zone ever had. Every reading is off by at most S, so further than a few S away
@@ -87,7 +88,7 @@ def _law_of(node: Expr, place: int) -> Law | None:
 
 
 def carry(path: Path, lower: pa.Array, upper: pa.Array, zone: str) -> tuple[pa.Array, pa.Array]:
-    """The range of the expression for each range of its term, both ends included; null where it is unknown."""
+    """The range of the expression for each range of its term, both ends included; an unknown end is null."""
     for step in path:
         lower, upper = _widened(lower, upper, step, zone)
         low, high = (_evaluated(step, ends, zone) for ends in (lower, upper))
@@ -95,7 +96,9 @@ def carry(path: Path, lower: pa.Array, upper: pa.Array, zone: str) -> tuple[pa.A
         lower, upper = _widened(lower, upper, step, zone)
         if step.law.slack and is_timestamp(lower.type):
             lower, upper = _moved(lower, -step.law.slack), _moved(upper, step.law.slack)
-    return _both_known(lower, upper)
+        if not step.law.total:
+            lower, upper = _both_known(lower, upper)
+    return lower, upper
 
 
 def carry_exactly(path: Path, values: pa.Array, zone: str) -> pa.Array:

@@ -21,6 +21,7 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.predicate.laws import Path, carry, carry_exactly
 from penstock.predicate.tree import Expr
@@ -109,7 +110,7 @@ class Image:
             fits, unknown = self.ranges.overlaps(domain, rows), at(self._unknown, rows)
         else:
             ranges = self._carried(source.lower.take(pa.array(rows)), source.upper.take(pa.array(rows)))
-            fits, unknown = ranges.overlaps(domain), mask_of(ranges.lower.is_null())
+            fits, unknown = ranges.overlaps(domain), _unknown(ranges)
         fits = fits & at(source.may_be_value, rows) if domain.intervals else np.zeros(count, np.bool_)
         if domain.null:
             fits = fits | at(source.may_be_null, rows) | unknown
@@ -132,7 +133,7 @@ class Image:
 
     @cached_property
     def _unknown(self) -> Mask:
-        return mask_of(self.ranges.lower.is_null())
+        return _unknown(self.ranges)
 
     def _carried(self, lower: pa.Array, upper: pa.Array) -> Ranges:
         if not self._source.exact:
@@ -147,6 +148,11 @@ class Image:
     def _nan_fits(self, domain: Domain) -> bool:
         value = self._at(pa.array([math.nan], self._source.lower.type))
         return value.null_count > 0 or domain.contains(key_of(from_arrow(value)[0], value.type))
+
+
+def _unknown(ranges: Ranges) -> Mask:
+    """Where an end is unknown, perhaps because the function fails, which is NULL with ANSI mode off."""
+    return mask_of(pc.or_(ranges.lower.is_null(), ranges.upper.is_null()))
 
 
 def image(fact: Exact | Bounds, expr: Expr, path: Path, zone: str, with_laws: bool) -> Image | None:
