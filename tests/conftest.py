@@ -41,6 +41,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 # With several processes a file is one piece of work, so one that takes long must not be the last to start.
 LONGEST = (
+    "fuzz/test_fuzz.py",
     "interop/test_iceberg_judges.py",
     "interop/test_managed_judges.py",
     "spark/test_predicates_against_spark.py",
@@ -82,7 +83,7 @@ OWN_SPARK = {
 def shared_by(nodeid: str) -> str | None:
     """Which JVM a file shares with others, if any."""
     folder, name = nodeid.split("::", 1)[0].split("/")[-2:]
-    if folder == "spark" and name not in OWN_SPARK:
+    if (folder == "spark" and name not in OWN_SPARK) or folder == "fuzz":
         return "Spark"
     return "Iceberg's Spark runtime" if folder == "interop" and name.endswith("_judges.py") else None
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tests.fuzz.cells import Cell
     from tests.fuzz.run import Run
 
 MOST_BROKEN = 10  # worlds that end in an error of the fuzzer itself or of Spark
@@ -44,7 +45,7 @@ def _worlds(run: Run, options: argparse.Namespace) -> None:
         if left <= 0:
             return
         shown = len(run.failures)
-        run.run([each], left, int(number) if number else None)
+        run.run([each], left, int(number) if number else None, _cells(options.cells))
         for failure in run.failures[shown:]:
             print(failure)
         counts = ", ".join(f"{run.coverage.outcomes[name]} {name}" for name in ("right", "refused", "wrong"))
@@ -52,6 +53,13 @@ def _worlds(run: Run, options: argparse.Namespace) -> None:
         if len(run.broken) >= MOST_BROKEN:
             print("too many worlds could not be asked about at all: Spark may have ended")
             return
+
+
+def _cells(names: str) -> list[Cell]:
+    from tests.fuzz.cells import all_cells
+
+    wanted = names.split(";")
+    return [cell for cell in all_cells() if str(cell) in wanted]
 
 
 def _report(run: Run, refusals: int) -> None:
@@ -74,6 +82,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--worlds", type=int, default=sys.maxsize, help="after how many tables to stop")
     parser.add_argument("--faults", action="store_true", help="plant faults, and say how long it takes to find each")
     parser.add_argument("--case", help="only this one: the number of a world, or world.predicate")
+    parser.add_argument("--cells", default="", help="only these cells, as a failure names them, separated by ;")
     parser.add_argument("--refusals", type=int, default=0, help="how many kinds of refusals to list")
     return parser.parse_args()
 

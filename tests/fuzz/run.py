@@ -8,7 +8,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 
 from penstock.errors import PenstockWarning
 from tests.fuzz import checks, oracle
+from tests.fuzz.cells import Cell
 from tests.fuzz.checks import Checked, Outcome, guarded
 from tests.fuzz.coverage import Coverage
 from tests.fuzz.hive_case import hive_layout
@@ -79,19 +80,25 @@ class Run:
     worlds: int = 0
     known: frozenset[tuple[str, str]] = frozenset()  # wrong answers that do not count: their paths and cases
 
-    def run(self, numbers: Iterable[int], seconds: float = float("inf"), only: int | None = None) -> None:
+    def run(
+        self,
+        numbers: Iterable[int],
+        seconds: float = float("inf"),
+        only: int | None = None,
+        cells: Sequence[Cell] = (),
+    ) -> None:
         """Worlds of these numbers, as long as there is time; `only` is the number of one predicate."""
         end = time.monotonic() + seconds
         for number in numbers:
             if time.monotonic() >= end:
                 return
             try:
-                with self.prepared(draw_world(self.seed, number)) as prepared:
+                with self.prepared(draw_world(self.seed, number, cells)) as prepared:
                     self._second_opinion(prepared)
                     self.ask_core(prepared, only, end)
                     self._ask_spark(prepared, only, end)
             except Exception:
-                self.broken.append(f"world {number}:\n{traceback.format_exc()}")
+                self.broken.append(f"world {number}{_option(cells)}:\n{traceback.format_exc()}")
             self.worlds += 1
 
     @contextlib.contextmanager
@@ -209,4 +216,9 @@ class Run:
             self.refusals[f"{path}: {message[:70]}"] += 1
         elif (path, case) not in self.known:
             description = f"{layout.description}, {world.zone}"
+            case += _option(world.only)
             self.failures.append(Failure(case, f"{layout.kind} {path}", text, message, description, self.seed))
+
+
+def _option(cells: Sequence[Cell]) -> str:
+    return f" --cells '{';'.join(map(str, cells))}'" if cells else ""
