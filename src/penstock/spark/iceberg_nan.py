@@ -7,6 +7,7 @@ example because a file was written before the column existed, means that there m
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,13 +18,15 @@ from penstock.spark.iceberg_columns import Shape
 from penstock.spark.iceberg_filters import MapKey
 
 Path = tuple[str, ...]
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def columns_without_nan(shape: Shape, judgements: Sequence[Judgement]) -> list[Path]:
-    """The paths of these columns in the relation."""
+def columns_without_nan(shape: Shape, judgements: Sequence[Judgement]) -> list[str]:
+    """The names of these columns as Spark's filters have them; one that Spark puts into backticks is left out."""
     known = [_without_nan(judgement) for judgement in judgements if len(judgement.kept)]
     free = frozenset.intersection(*known) if known else frozenset()
-    return [names for term, names in _paths(shape) if term in free]
+    paths = [names for term, names in _paths(shape) if term in free]
+    return [".".join(names) for names in paths if all(_PLAIN.fullmatch(name) for name in names)]
 
 
 def _without_nan(judgement: Judgement) -> frozenset[Path | MapKey]:

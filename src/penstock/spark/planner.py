@@ -127,11 +127,9 @@ def _place(url: str) -> str:
     return re.sub(r"^\w+:/*", "/", url)
 
 
-def as_answer(
-    summary: str, partitions: list[dict[str, Any]], without_nan: Sequence[Sequence[str]] = ()
-) -> dict[str, Any]:
+def as_answer(summary: str, partitions: list[dict[str, Any]], without_nan: Sequence[str] = ()) -> dict[str, Any]:
     """What Spark is told: files by partition, a line for people, and the float columns without NaN in these files."""
-    return {"summary": summary, "partitions": partitions, "withoutNan": [list(path) for path in without_nan]}
+    return {"summary": summary, "partitions": partitions, "withoutNan": list(without_nan)}
 
 
 def by_partition(keys: Iterable[tuple[Any, ...]], files: Iterable[File]) -> list[dict[str, Any]]:

@@ -1,10 +1,10 @@
 package io.penstock;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Set;
 
 import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.sources.And;
 import org.apache.spark.sql.sources.EqualNullSafe;
@@ -39,7 +39,7 @@ import scala.collection.immutable.Seq;
  * <p>Only the driver knows this class: the reader that tasks get is Spark's.
  */
 public class NanSafeParquet extends ParquetFileFormat {
-  private final Set withoutNan; // columns as lists of names, from the outermost in
+  private final Set withoutNan; // columns as filters name them
 
   private NanSafeParquet(Set withoutNan) {
     this.withoutNan = withoutNan;
@@ -63,23 +63,9 @@ public class NanSafeParquet extends ParquetFileFormat {
     return false;
   }
 
-  /** From Spark 4.1 on. */
   public Function1 buildReaderWithPartitionValues(
-      org.apache.spark.sql.SparkSession session, StructType data, StructType partitions, StructType required,
-      Seq filters, Map options, Configuration hadoop) {
-    return reader((org.apache.spark.sql.classic.SparkSession) session, data, partitions, required, filters, options, hadoop);
-  }
-
-  /** In Spark 4.0. */
-  public Function1 buildReaderWithPartitionValues(
-      org.apache.spark.sql.classic.SparkSession session, StructType data, StructType partitions, StructType required,
-      Seq filters, Map options, Configuration hadoop) {
-    return reader(session, data, partitions, required, filters, options, hadoop);
-  }
-
-  private Function1 reader(
-      org.apache.spark.sql.classic.SparkSession session, StructType data, StructType partitions, StructType required,
-      Seq filters, Map options, Configuration hadoop) {
+      SparkSession session, StructType data, StructType partitions, StructType required, Seq filters, Map options,
+      Configuration hadoop) {
     ArrayList pushed = new ArrayList();
     for (int i = 0; i < filters.size(); i++) {
       Filter filter = safe((Filter) filters.apply(i));
@@ -151,7 +137,7 @@ public class NanSafeParquet extends ParquetFileFormat {
   }
 
   private boolean isWithoutNan(Filter filter) {
-    return withoutNan.contains(Arrays.asList((Object[]) filter.v2references()[0]));
+    return withoutNan.contains(filter.references()[0]);
   }
 
   /** The values that a column is compared with; none for filters of other kinds. */

@@ -50,7 +50,7 @@ public class PlannedFiles {
   public final Seq directories;
   public final long bytes;
   public final String summary;
-  public final HashSet withoutNan; // columns that hold no NaN in these files, as lists of names
+  public final HashSet withoutNan; // columns that hold no NaN in these files
 
   private PlannedFiles(Seq directories, long bytes, String summary, HashSet withoutNan) {
     this.directories = directories;
@@ -99,17 +99,13 @@ public class PlannedFiles {
         found.add(new PartitionDirectory(row, seq(statuses)));
       }
     }
-    return new PlannedFiles(seq(found), bytes, at(answer, "summary").asText(), paths(at(answer, "withoutNan")));
+    return new PlannedFiles(seq(found), bytes, at(answer, "summary").asText(), texts(at(answer, "withoutNan")));
   }
 
-  private static HashSet paths(JsonNode lists) {
+  private static HashSet texts(JsonNode list) {
     HashSet found = new HashSet();
-    for (int i = 0; i < lists.size(); i++) {
-      ArrayList path = new ArrayList();
-      for (int k = 0; k < at(lists, i).size(); k++) {
-        path.add(at(at(lists, i), k).asText());
-      }
-      found.add(path);
+    for (int i = 0; i < list.size(); i++) {
+      found.add(at(list, i).asText());
     }
     return found;
   }
