@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg import types as iceberg
 from pyiceberg.table import Table
+from pyiceberg.typedef import Record
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -145,6 +146,19 @@ def test_equality_deletes_of_one_partition(spark: SparkSession, tmp_path: Path) 
     delete_equal(table, pa.table({"n": pa.array([2], pa.int32())}), [3], spec_id=1, partition=of_a.partition)
     gone = {i for i in range(60, 120) if i % 3 == 0 and i % 7 == 2 and i % 10}
     alive(spark, opened(tmp_path), gone, 120)
+
+
+def test_equality_deletes_of_a_spec_of_void_fields_are_of_all_partitions(spark: SparkSession, tmp_path: Path) -> None:
+    table = create(tmp_path, rows_of(0, 1).schema, ["app"], version=1)
+    table.append(rows_of(0, 60))
+    repartition(table, [])
+    with table.transaction() as transaction:
+        transaction.upgrade_table_version(2)
+    table = table.refresh()
+    void = table.spec()
+    assert [str(field.transform) for field in void.fields] == ["void"]
+    delete_equal(table, pa.table({"id": [1, 2, 3]}), [1], spec_id=void.spec_id, partition=Record(None))
+    alive(spark, opened(tmp_path), {1, 2, 3}, 60)
 
 
 def test_equality_deletes_by_a_partition_column_and_by_nan(spark: SparkSession, tmp_path: Path) -> None:

@@ -16,11 +16,13 @@ import pytest
 from pyiceberg import types as iceberg
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
+from pyiceberg.typedef import Record
 from pyspark.sql import SparkSession
 
 import penstock
 from penstock.errors import LakeError
 from tests.fixtures.iceberg_deletes import rewritten
+from tests.fixtures.iceberg_files import ID, add_file
 from tests.fixtures.iceberg_tables import create, repartition
 from tests.spark.hive_layouts import read_by
 from tests.spark.iceberg_layouts import ask, both_readers, opened, same_as_pyiceberg, small, texts
@@ -81,6 +83,16 @@ def test_values_that_are_only_in_metadata_come_from_there(spark: SparkSession, t
         ask(spark, opened(tmp_path), where)
     same_as_pyiceberg(spark, opened(tmp_path))
     assert opened(tmp_path).dataframe(spark).where("app IS NULL").count() == 0
+
+
+def test_required_columns_that_are_only_in_metadata_come_from_there(spark: SparkSession, tmp_path: Path) -> None:
+    app = iceberg.NestedField(2, "app", iceberg.StringType(), required=True)
+    table = create(tmp_path, Schema(iceberg.NestedField(1, "id", iceberg.LongType()), app), ["app"])
+    for i, value in enumerate("ab"):
+        add_file(table, pa.table({"id": [i]}, schema=pa.schema([ID])), Record(value))
+    for where in ("app = 'a'", "app IS NULL", "app <> 'a'", "TRUE"):
+        ask(spark, opened(tmp_path), where)
+    assert opened(tmp_path).dataframe(spark).where("app = 'b'").collect() == [(1, "b")]
 
 
 def _one_size(root: Path) -> int:
