@@ -700,7 +700,7 @@ CASE WHEN NULL THEN b ELSE c END
 iff(b, c, b)
 
 --- arithmetic
-[open] 3 * p * l = 0.0000000001
+3 * p * l = 0.0000000001
 i = -(-2147483648)
 i = - -2147483648
 i < -(-(-5))
@@ -1206,12 +1206,12 @@ ts + INTERVAL 1 DAY > ts - INTERVAL 1 DAY AND b
 dt + INTERVAL '1' DAY IN (DATE '2024-03-11', DATE '1970-01-02')
 dt + INTERVAL 1 DAY = dt + 1
 dt + INTERVAL '10' DAYS BETWEEN dt AND dt + 10
-[open] dt + INTERVAL '1 day 2 hours' > dt
+dt + INTERVAL '1 day 2 hours' > dt
 dt + INTERVAL '1 month' > dt
 dt + INTERVAL 0 DAY = dt
 ts + INTERVAL 36 HOURS > TIMESTAMP '2024-03-10 12:00:00'
 ts + INTERVAL 1 MONTH > TIMESTAMP '2024-03-10 02:30:00'
-[open] ts - INTERVAL 1000 MILLISECONDS < '1970-01-01'
+ts - INTERVAL 1000 MILLISECONDS < '1970-01-01'
 CAST(ts - INTERVAL 5 HOURS AS date) = '2024-03-09'
 st.in.t > DATE '2024-03-17' - INTERVAL 7 DAYS
 dt + INTERVAL 1 DAY = DATE '2024-03-11'
@@ -1227,9 +1227,9 @@ INTERVAL 1 DAY + dt = DATE '2024-03-11'
 dt + INTERVAL 12 HOURS = TIMESTAMP '2024-03-10 12:00:00'
 dt + INTERVAL '1 day' = DATE '2024-03-11'
 ts + INTERVAL '1' HOUR - INTERVAL '60' MINUTE = ts
-[open] ts - INTERVAL '1 02:00:00' DAY TO SECOND < TIMESTAMP '1970-01-01'
+ts - INTERVAL '1 02:00:00' DAY TO SECOND < TIMESTAMP '1970-01-01'
 dt >= DATE '2024-03-17' - INTERVAL 7 DAYS
-[open] dt + INTERVAL '1-2' YEAR TO MONTH > DATE '2024-01-01'
+dt + INTERVAL '1-2' YEAR TO MONTH > DATE '2024-01-01'
 ts + INTERVAL 1 DAY 2 HOURS > TIMESTAMP '1970-01-01'
 dt - INTERVAL -1 DAY = DATE '2024-03-11'
 dt + INTERVAL '-1' MONTH < '1970-01-01'
@@ -1238,7 +1238,7 @@ ntz - INTERVAL 1 SECOND < TIMESTAMP_NTZ '1970-01-01 00:00:00'
 dt + -INTERVAL 1 DAY < '1970-01-01'
 dt - - INTERVAL 1 DAY < '1970-01-01'
 ts - ts = INTERVAL 0 SECOND
-[open] ts - INTERVAL 1.5 SECONDS < '1970-01-01'
+ts - INTERVAL 1.5 SECONDS < '1970-01-01'
 dt + INTERVAL 1 DAY + INTERVAL 1 MONTH = DATE '2024-04-11'
 dt + (INTERVAL 1 DAY + INTERVAL 1 DAY) = DATE '2024-03-12'
 INTERVAL 1 DAY = INTERVAL 24 HOURS
@@ -1333,6 +1333,96 @@ m = m
 [open] st.in = st.in
 
 --- functions
+s LIKE ANY ('a%', NULL)
+s LIKE ANY ('a%', t)
+s NOT LIKE ANY ('a%', 'b%')
+NOT s LIKE ANY ('a%', 'b%')
+s NOT LIKE ALL ('a%', 'b%')
+s LIKE SOME ('a%')
+s ILIKE ALL ('A%', '%')
+s ILIKE 'AXB%' ESCAPE 'X'
+s NOT ILIKE 'a/%c' ESCAPE '/'
+ilike(s, 'A%')
+string(i) = '5'
+string(dt) = '1970-01-01'
+int(s) = 1
+bigint(s) > 0
+double(s) > 0
+decimal(s) > 0
+boolean(i)
+date(s) = '1970-01-01'
+timestamp(dt) = ts
+binary(s) = X'61'
+s + 1 > 1
+i - s > 1
+s / 2 > 0
+'7' % i = 1
+p * s > 1
+-s < 0
+abs(s) > 1
+p / 3 > 1
+p / i > 1
+p / +3 > 0.333333333
+p / -(3) < 0
+p / int(3) > 1
+p / q > 1
+1 / q > 1
+q / r < 1
+r / 7 > 1
+p / 2L > 1
+p % 3 = 1
+q % p > 1
+pmod(p, 3) > 1
+pmod(r, q) > 1
+try_divide(p, q) IS NULL
+try_divide(i, j) IS NULL
+try_add(i, 2147483647) IS NULL
+try_subtract(i, j) > 0
+try_multiply(l, l) IS NULL
+i & 3 = 1
+(i | 8) = 9
+i ^ j = 0
+~i = -6
+i << 2 = 20
+l >> 1 > 2
+(i & 1) << 2 = 4
+nullifzero(i) IS NULL
+zeroifnull(p) = 0
+nullif(s, 'a') IS NULL
+nullif(i, 5L) IS NULL
+nvl2(s, i, l) = 1
+equal_null(s, t)
+typeof(i) = 'int'
+typeof(s) = 'string' AND b
+hex(l) = 'FFFFFFFFFFFFFFFF'
+unhex(s) IS NULL
+md5(s) < '8'
+sha2(s, 256) < '8'
+crc32(s) > 100
+bit_count(i) > 1
+split_part(s, 'b', -1) = 'c'
+lpad(i, 5, '0') = '00005'
+rpad(s, 2, 'xy') = 'ax'
+trim(BOTH 'ab' FROM s) = 'c'
+trim(TRAILING 'c' FROM s) = 'ab'
+rtrim(t, s) = ''
+extract(week FROM dt) = 1
+date_part('doy', ts) = 1
+datepart('QTR', dt) = 1
+extract(SECOND FROM ts) = 1.5
+make_timestamp(2026, 1, i, 0, 0, p) > ts
+next_day(dt, 'mon') > dt
+timestamp_seconds(p) < ts
+timestamp_seconds(d) < ts
+bround(p, 1) = 1.2
+ceil(p, 1) > floor(p, 1)
+sqrt(d) > 1
+length(i) = 1
+upper(dt) > '1970'
+s || i = 'a5'
+concat(i, '-', dt) > '5'
+timestampadd(HOUR, 1, ts) > ts
+pmod(d, double('Infinity')) >= 0
 substring(s, -2) = 'bc'
 substring(s, 0, 1) = 'a'
 substring(s, 2, -1) = ''
@@ -1341,7 +1431,7 @@ btrim(s) = '1'
 trim('a' FROM s) = 'b'
 ltrim('a', s) = 'bc'
 locate('b', s, 2) = 2
-[open] position('b', s, 3) = 0
+position('b', s, 3) = 0
 concat() = ''
 concat(s) = 'a'
 char(97) = s

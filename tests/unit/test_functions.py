@@ -50,8 +50,9 @@ def call(name: str, arrays: list[pa.Array], constants: Constants, zone: str = "U
     if name in CHOOSERS:
         return CHOOSERS[name](vectors, zone)
     found = FUNCTIONS[name].kernel([each.values for each in vectors], zone)
-    # How many places `round` keeps is in its second argument: without a row there is none to look at.
-    assert found.values.type == signature.result or (name == "round" and len(arrays[0]) == 0)
+    # How many places are kept is in the second argument: without a row there is none to look at.
+    rounds = name in ("round", "bround", "ceil", "ceiling", "floor")
+    assert found.values.type == signature.result or (rounds and len(arrays[0]) == 0)
     return Vector(found.values, union(found.failed, *(each.failed for each in vectors)))
 
 
@@ -80,6 +81,9 @@ def failed(vector: Vector) -> list[bool]:
 def test_slices_and_empty_arrays_are_computed_like_whole_ones(name: str) -> None:
     taken = 0
     for arrays, constants in calls(name):
+        long = len(arrays) > 1 and pa.types.is_integer(arrays[1].type) and pc.max(arrays[1]).as_py() > 10_000
+        if long and name in ("lpad", "rpad"):
+            continue  # `evaluate` asks first how long the text would be
         whole = call(name, arrays, constants, "America/St_Johns")
         if whole is None:
             continue
@@ -103,7 +107,8 @@ def test_slices_and_empty_arrays_are_computed_like_whole_ones(name: str) -> None
         "try_element_at",
         "if",
         "case",
-        "nvl2",
+        "split_part",
+        "make_timestamp",
     }
 
 
@@ -280,7 +285,11 @@ def test_signatures_of_decimals_follow_spark() -> None:
     assert plus is not None
     assert is_decimal(plus.result)
     assert (plus.result.precision, plus.result.scale) == (38, 6)
-    assert FUNCTIONS["/"].signature([pa.decimal128(10, 2), pa.int32()], [None, None]) is None
+    quotient = FUNCTIONS["/"].signature([pa.decimal128(10, 2), pa.int32()], [None, None])
+    assert quotient is not None
+    assert quotient.result == pa.decimal128(21, 13)
+    # `2L` has one digit and `CAST(2 AS bigint)` twenty, and both are the same constant here.
+    assert FUNCTIONS["/"].signature([pa.decimal128(10, 2), pa.int64()], [None, (2,)]) is None
     divided = FUNCTIONS["/"].signature([pa.int32(), pa.int32()], [None, None])
     assert divided is not None
     assert is_float(divided.result)

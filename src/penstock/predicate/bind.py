@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any
 
@@ -26,6 +27,7 @@ from penstock.predicate import functions
 from penstock.predicate.cast import cast as cast_values
 from penstock.predicate.cast import castable
 from penstock.predicate.evaluate import evaluate_constant
+from penstock.predicate.functions_arithmetic import DECIMAL_OPERATORS
 from penstock.predicate.functions_interval import NAME as ADD_INTERVAL
 from penstock.predicate.meant import quoted_date, quoted_word
 from penstock.predicate.tree import (
@@ -36,7 +38,6 @@ from penstock.predicate.tree import (
     Compare,
     Expr,
     In,
-    IsNull,
     Like,
     Literal,
     Lookup,
@@ -62,7 +63,6 @@ from penstock.predicate.zones import is_fixed
 _FLIPPED = {"=": "=", "<=>": "<=>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _TODAY = frozenset(["current_date", "curdate"])
 _NOW = frozenset(["current_timestamp", "now"])
-_NULL_TESTS = {"isnull": False, "isnotnull": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,9 +265,6 @@ class _Binder:
         raise TypeMismatchError(message, self.text, node.at)
 
     def call(self, node: Call, args: tuple[Expr, ...]) -> Expr:
-        if node.name in _NULL_TESTS and len(args) == 1:
-            test = IsNull(args[0], at=node.at)
-            return Not(test, at=node.at) if _NULL_TESTS[node.name] else test
         if node.name in ("element_at", "try_element_at") and len(args) == 2 and _is_map(args[0]):
             return self.lookup(Lookup(args[0], args[1], at=node.at), *args)
         if node.name == "like" and len(args) == 2 and isinstance(args[1], Literal) and args[1].type == pa.string():
@@ -275,6 +272,8 @@ class _Binder:
         moment = self.moment(node.name) if not args else None
         if moment is not None:
             return moment
+        if node.name in DECIMAL_OPERATORS and any(arg.type is not None and is_decimal(arg.type) for arg in args):
+            args = tuple(_with_its_digits(*pair) for pair in zip(node.args, args, strict=True))
         return self.folded(self.signed(_with_interval(Call(node.name, args, at=node.at))))
 
     def signed(self, node: Call) -> Call:
@@ -296,7 +295,8 @@ class _Binder:
                 if vector.failed is not None:
                     return node  # Spark would raise here; it is left to Spark
             args.append(self.to(arg, t, node))
-        return Call(node.name, tuple(args), signature.result, at=node.at)
+        hint = quoted_word(node, self.text) if any(arg.type == pa.string() for arg in node.args) else None
+        return Call(node.name, tuple(args), signature.result, at=node.at, hint=hint)
 
     def folded(self, node: Expr) -> Expr:
         """A call over constants is a constant, unless it fails."""
@@ -342,6 +342,16 @@ def _beyond_bigint(left: Expr, right: Expr) -> bool:
 def _fits(value: Any, t: pa.DataType) -> bool:
     low, high = integer_range(t)
     return bool(low <= value <= high)
+
+
+def _with_its_digits(written: Expr, bound: Expr) -> Expr:
+    """Beside a decimal, an integer that is written out has as many digits as it has; any other has those of its type.
+
+    For other types than int, `2L` and `CAST(2 AS bigint)` cannot be told apart here.
+    """
+    if not isinstance(written, Literal) or written.type != pa.int32() or written.value is None:
+        return bound
+    return Literal(Decimal(written.value), pa.decimal128(len(str(abs(written.value))), 0), at=bound.at)
 
 
 def _with_interval(node: Call) -> Call:

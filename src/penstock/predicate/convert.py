@@ -6,19 +6,25 @@ version of sqlglot and a `Not` in another; a flag that nobody looks at would tur
 
 from __future__ import annotations
 
-import math
 from decimal import Decimal
-from fractions import Fraction
 
-import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
 from penstock.errors import PredicateError
 from penstock.predicate import functions
 from penstock.predicate.functions_interval import UNITS
+from penstock.predicate.number_literals import (
+    is_signed,
+    negated,
+    negated_suffixed,
+    number_literal,
+    suffixed_literal,
+)
+from penstock.predicate.replaced import case_insensitive, date_part, replaced
 from penstock.predicate.schema import arrow_type
 from penstock.predicate.tree import (
+    UNKNOWN,
     And,
     Call,
     Cast,
@@ -33,14 +39,14 @@ from penstock.predicate.tree import (
     Not,
     Or,
 )
-from penstock.predicate.types import MAX_PRECISION
 
 _COMPARISONS: dict[type[exp.Expression], str] = {
     exp.EQ: "=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "<=>",
 }  # fmt: skip
 _OPERATORS: dict[type[exp.Expression], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.IntDiv: "div", exp.DPipe: "||",
-    exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^", exp.RegexpLike: "rlike", exp.ILike: "ilike",
+    exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^", exp.RegexpLike: "rlike",
+    exp.BitwiseLeftShift: "shiftleft", exp.BitwiseRightShift: "shiftright",
 }  # fmt: skip
 _NAMED: dict[type[exp.Expression], str] = {
     exp.CurrentDate: "current_date", exp.CurrentTimestamp: "current_timestamp", exp.Ceil: "ceil", exp.Floor: "floor",
@@ -68,10 +74,12 @@ _ARGUMENTS: dict[type[exp.Expression], frozenset[str]] = {
         (exp.Interval, "unit"),
         (exp.DPipe, "safe"),
         (exp.Div, "typed safe"),
-        (exp.StrPosition, "substr"),
+        (exp.StrPosition, "substr position"),
     )
 }
-_BITS = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
+# With three arguments the first is a unit, which looks like a column.
+_OF_UNITS = frozenset(["timestampadd", "timestampdiff", "dateadd", "date_add", "datediff", "date_diff"])
+_BITS = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseLeftShift, exp.BitwiseRightShift)
 _TESTS = (exp.Like, exp.ILike, exp.RegexpLike, exp.In, exp.Between, exp.Is, exp.Escape)
 _REFUSED: dict[type, str] = {
     exp.Query: "a subquery", exp.Subquery: "a subquery", exp.Exists: "a subquery", exp.Placeholder: "a parameter",
@@ -118,8 +126,11 @@ def _parts(node: exp.Expression, text: str) -> list[exp.Expression]:
         return ([operand] if operand else []) + pairs + ([default] if default else [])
     if isinstance(node, exp.Extract):
         return [node.expression]
-    if isinstance(node, exp.Like) and isinstance(node.expression, exp.Any | exp.All):
-        raise _refused(node, text, "LIKE ANY and LIKE ALL")
+    if isinstance(node, exp.Like | exp.ILike) and isinstance(node.expression, exp.Any | exp.All):
+        patterns = node.expression.this
+        return [node.this, *(patterns.expressions if isinstance(patterns, exp.Tuple) else [patterns])]
+    if _has_unit(node):
+        return list(node.expressions[1:])
     if isinstance(node, exp.Between) and node.args.get("symmetric"):
         raise _refused(node, text, "BETWEEN SYMMETRIC")
     if isinstance(node, exp.Func) and any(isinstance(part, exp.Star) for part in node.iter_expressions()):
@@ -140,11 +151,14 @@ def _flat(node: exp.Expression, kind: type[exp.Expression]) -> list[exp.Expressi
     return found
 
 
-def _check_arguments(node: exp.Expression, text: str) -> None:
+def _has_unit(node: exp.Expression) -> bool:
+    return isinstance(node, exp.Anonymous) and len(node.expressions) == 3 and node.name.lower() in _OF_UNITS
+
+
+def _is_understood(node: exp.Expression) -> bool:
+    """Whether every argument that is set is known here; those of a function may be called what they like."""
     known = _PLAIN_ARGUMENTS | _ARGUMENTS.get(type(node), frozenset())
-    extra = [name for name, value in node.args.items() if value and name not in known]
-    if extra and not isinstance(node, exp.Func):  # a function is opaque, whatever its arguments are called
-        raise _refused(node, text)
+    return isinstance(node, exp.Func) or all(name in known for name, value in node.args.items() if value)
 
 
 def _check_precedence(node: exp.Expression, text: str) -> None:
@@ -154,20 +168,26 @@ def _check_precedence(node: exp.Expression, text: str) -> None:
     if compared and any(isinstance(o, _TESTS) for o in operands):
         raise PredicateError("a test inside a comparison: put parentheses around it", text, node.meta.get("start"))
     if isinstance(node, _BITS) and any(isinstance(o, _BITS) and type(o) is not type(node) for o in operands):
-        raise PredicateError("&, | and ^ beside each other: put parentheses", text, node.meta.get("start"))
+        raise PredicateError("&, |, ^, << and >> beside each other: put parentheses", text, node.meta.get("start"))
     if isinstance(node, exp.DPipe) and any(isinstance(o, exp.Add | exp.Sub) for o in operands):
         raise PredicateError("|| beside + or -: put parentheses around one of them", text, node.meta.get("start"))
 
 
 def _build(node: exp.Expression, parts: list[Expr], text: str) -> Expr:
-    _check_arguments(node, text)
     _check_precedence(node, text)
     at = _position(node, parts)
-    for handler in (_build_leaf, _build_test, _build_call):
+    for handler in (_build_leaf, _build_test, _build_call) if _is_understood(node) else ():
         found = handler(node, parts, at, text)
         if found is not None:
             return found
+    if isinstance(node, exp.Condition):
+        return _unknown(node, parts, at)
     raise _refused(node, text)
+
+
+def _unknown(node: exp.Expression, parts: list[Expr], at: int | None) -> Expr:
+    """An expression that only Spark understands: its text, and the columns in it."""
+    return Call(UNKNOWN, (Literal(node.sql(dialect="spark"), pa.string()), *parts), at=at)
 
 
 def _build_leaf(node: exp.Expression, parts: list[Expr], at: int | None, text: str) -> Expr | None:
@@ -187,7 +207,7 @@ def _build_leaf(node: exp.Expression, parts: list[Expr], at: int | None, text: s
         case exp.HexString():
             return Literal(_hex(str(node.this), text), pa.binary(), at=at)
         case exp.Literal():
-            return Literal(node.this, pa.string(), at=at) if node.is_string else _number(node.this, text, at)
+            return Literal(node.this, pa.string(), at=at) if node.is_string else number_literal(node.this, text, at)
         case exp.Interval():
             return _interval(node, at)
         case exp.Cast():
@@ -218,10 +238,8 @@ def _build_test(node: exp.Expression, parts: list[Expr], at: int | None, text: s
             if len(parts) == 1:
                 raise PredicateError("IN needs at least one value", text, at)
             return _in(parts[0], parts[1:], at)
-        case exp.Like() | exp.Escape():
+        case exp.Like() | exp.ILike() | exp.Escape():
             return _like(node, parts, at, text)
-        case exp.ILike() if node.args.get("negate"):
-            return Not(Call("ilike", tuple(parts), at=at), at=at)
     if type(node) in _COMPARISONS:
         return Compare(_COMPARISONS[type(node)], parts[0], parts[1], at=at)
     return None
@@ -229,23 +247,24 @@ def _build_test(node: exp.Expression, parts: list[Expr], at: int | None, text: s
 
 def _build_call(node: exp.Expression, parts: list[Expr], at: int | None, text: str) -> Expr | None:
     match node:
-        case exp.Neg() if isinstance(parts[0], Literal) and _is_signed(node, parts[0]):
-            return _negated(parts[0], at)
+        case exp.Neg() if isinstance(parts[0], Literal) and is_signed(node, parts[0]):
+            return negated(parts[0], at)
         case exp.Neg() if isinstance(parts[0], Cast):
-            return _negated_suffixed(parts[0], at)
+            return negated_suffixed(parts[0], at)
         case exp.Case():
             return Call("case", _case(node, parts), at=at)
         case exp.Extract():
-            return _extract(str(node.this.name).lower(), parts[0], at)
+            return date_part(Literal(str(node.this.name), pa.string()), parts[0])
         case exp.Substring():
             return Call("substring", tuple(parts), at=at)
-        case exp.Trim() if len(parts) == 1:
+        case exp.Trim():
             side = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position") or ""), "trim")
             return Call(side, tuple(parts), at=at)
-        case exp.StrPosition() if len(parts) == 2:
-            return Call("locate", (parts[1], parts[0]), at=at)
+        case exp.StrPosition():
+            return Call("locate", (parts[1], parts[0], *parts[2:]), at=at)
         case exp.Anonymous():
-            return Call(str(node.this).lower(), tuple(parts), at=at)
+            call = Call(str(node.this).lower(), tuple(parts), at=at)
+            return _unknown(node, parts, at) if _has_unit(node) else replaced(call)
         case exp.Tuple():
             return Call("tuple", tuple(parts), at=at)
     name = _OPERATORS.get(type(node)) or _NAMED.get(type(node))
@@ -265,69 +284,11 @@ def _position(node: exp.Expression, parts: list[Expr]) -> int | None:
     return next((part.at for part in parts if part.at is not None), None)
 
 
-def _number(digits: str, text: str, at: int | None) -> Literal:
-    if "e" in digits.lower():
-        double = float(digits)
-        if math.isinf(double):
-            raise PredicateError(f"the number {_cut(digits)} is beyond the range of double", text, at)
-        return Literal(double, pa.float64(), at=at)
-    value = Decimal(digits)
-    parts = value.as_tuple()
-    scale = max(0, -int(parts.exponent))
-    precision = max(len(parts.digits), scale, 1)
-    if precision > MAX_PRECISION:
-        what = f"the number {_cut(digits)} has {precision:,} digits; Spark has {MAX_PRECISION}"
-        raise PredicateError(what, text, text.find(digits))
-    if "." not in digits and value < 1 << 63:
-        return Literal(int(value), pa.int32() if value < 1 << 31 else pa.int64(), at=at)
-    return Literal(value, pa.decimal128(precision, scale), at=at)
-
-
-def _cut(digits: str) -> str:
-    return digits if len(digits) <= 50 else digits[:47] + "..."
-
-
-def _is_signed(node: exp.Neg, literal: Literal) -> bool:
-    """Whether the minus belongs to the number. Before parentheses it is a function, and Spark's rounds to 34 digits."""
-    if isinstance(literal.value, Decimal):
-        return isinstance(node.this, exp.Literal)
-    return not isinstance(literal.value, str | bytes | None)
-
-
-def _negated(literal: Literal, at: int | None) -> Expr:
-    """-2147483648 is an int although 2147483648 is not; -(-2147483648) overflows and is left to Spark."""
-    # Minus on a Decimal rounds to 28 digits; `copy_negate` never does.
-    value = literal.value.copy_negate() if isinstance(literal.value, Decimal) else -literal.value
-    for narrow, limit in ((pa.int32(), 1 << 31), (pa.int64(), 1 << 63)):
-        if value == -limit and literal.type in (pa.int64(), pa.decimal128(19, 0)):
-            return Literal(-limit, narrow, at=at)
-    if pa.types.is_integer(literal.type) and value >= 1 << literal.type.bit_width - 1:
-        return Call("negative", (literal,), at=at)
-    return Literal(value, literal.type, at=at)
-
-
-def _negated_suffixed(cast: Cast, at: int | None) -> Expr:
-    """`-128Y` is a tinyint although `128Y` is not."""
-    child = cast.child
-    if isinstance(child, Literal) and isinstance(child.value, int | Decimal) and pa.types.is_integer(cast.type):
-        value = -int(child.value)
-        if value == -(1 << cast.type.bit_width - 1):
-            return Literal(value, cast.type, at=at)
-    return Call("negative", (cast,), at=at)
-
-
 def _hex(digits: str, text: str) -> bytes:
     try:
         return bytes.fromhex(digits if len(digits) % 2 == 0 else "0" + digits)
     except ValueError:
         raise PredicateError(f"X'{digits[:50]}' is not hexadecimal", text, text.find(digits)) from None
-
-
-def _extract(unit: str, value: Expr, at: int | None) -> Expr:
-    """The units that are functions of the same name; `second`, which has a fraction here, and the rest are opaque."""
-    if unit in ("year", "quarter", "month", "day", "hour", "minute"):
-        return Call(unit, (value,), at=at)
-    return Call("date_part", (Literal(unit, pa.string()), value), at=at)
 
 
 def _interval(node: exp.Interval, at: int | None) -> Expr:
@@ -336,7 +297,7 @@ def _interval(node: exp.Interval, at: int | None) -> Expr:
     unit = str(node.args["unit"].name).upper().removesuffix("S") if isinstance(node.args.get("unit"), exp.Var) else ""
     if amount.removeprefix("-").isdigit() and unit in UNITS and len(amount) < 10:
         return Call("interval", (Literal(int(amount), pa.int64()), Literal(unit, pa.string())), at=at)
-    return Call("interval", (Literal(node.sql(dialect="spark"), pa.string()),), at=at)
+    return _unknown(node, [], at)
 
 
 def _cast(node: exp.Cast, child: Expr, at: int | None, text: str) -> Expr:
@@ -345,33 +306,10 @@ def _cast(node: exp.Cast, child: Expr, at: int | None, text: str) -> Expr:
         raise PredicateError(f"unknown type {node.to.sql(dialect='spark')}", text, at)
     # sqlglot calls Spark's plain CAST "TryCast" as well; `safe` tells the two apart.
     if isinstance(child, Literal) and isinstance(child.value, int | Decimal) and not isinstance(child.value, bool):
-        exact = _suffixed(child, to)
+        exact = suffixed_literal(child, to)
         if exact is not None:
             return exact
     return Cast(child, to, bool(node.args.get("safe")), at=at)
-
-
-def _suffixed(child: Literal, to: pa.DataType) -> Literal | None:
-    """`5L`, `1.5D`, `2BD` arrive as casts of a number; they are literals of that type."""
-    if pa.types.is_integer(to) and isinstance(child.value, int):
-        limit = 1 << to.bit_width - 1
-        return Literal(child.value, to, at=child.at) if -limit <= child.value < limit else None
-    if to == pa.float64():
-        return Literal(float(child.value), to, at=child.at)
-    if to == pa.float32():
-        return Literal(_nearest_float(Decimal(child.value)), to, at=child.at)
-    return None
-
-
-def _nearest_float(value: Decimal) -> float:
-    """The 32-bit float nearest to a number; rounding by way of 64 bits may be one off, so its neighbours are tried."""
-    with np.errstate(over="ignore"):
-        near = np.float32(float(value))
-    if not np.isfinite(near):
-        return float(near)
-    candidates = [np.nextafter(near, np.float32(end)) for end in (-np.inf, np.inf)]
-    finite = [float(c) for c in (near, *candidates) if np.isfinite(c)]
-    return min(finite, key=lambda c: abs(Fraction(c) - Fraction(value)))
 
 
 def _is(left: Expr, right: Expr, at: int | None) -> Expr | None:
@@ -404,21 +342,32 @@ def _tuple_in(value: Call, options: list[Expr], at: int | None) -> Expr | None:
 
 
 def _like(node: exp.Expression, parts: list[Expr], at: int | None, text: str) -> Expr | None:
+    """One test, or one for each pattern of ANY and ALL; `NOT LIKE ANY` is true where one of them does not match."""
     escape, like = "\\", node
     if isinstance(node, exp.Escape):
         like = node.this
-        if not isinstance(like, exp.Like) or not isinstance(node.expression, exp.Literal):
+        if not isinstance(like, exp.Like | exp.ILike) or not isinstance(node.expression, exp.Literal):
             return None
-        _check_arguments(like, text)
         escape = str(node.expression.this)
         if len(escape) != 1:
             raise PredicateError(f"ESCAPE takes one character, found {escape[:20]!r}", text, at)
-    value, pattern = parts
-    found: Expr = Call("like", (value, pattern), at=at)
-    if isinstance(pattern, Literal) and isinstance(pattern.value, str):
-        found = Like(value, pattern.value, escape, at=at)
-    elif escape != "\\":
+    value, *patterns = parts
+    if not _is_understood(like) or not patterns:
         return None
+    tests = tuple(_matches(like, value, pattern, escape, at) for pattern in patterns)
+    if len(tests) == 1:
+        return tests[0]
+    return And(tests, at=at) if isinstance(like.expression, exp.All) else Or(tests, at=at)
+
+
+def _matches(like: exp.Expression, value: Expr, pattern: Expr, escape: str, at: int | None) -> Expr:
+    if isinstance(like, exp.ILike):
+        found = case_insensitive(value, pattern, escape, at)
+    elif isinstance(pattern, Literal) and isinstance(pattern.value, str):
+        found = Like(value, pattern.value, escape, at=at)
+    else:
+        other = () if escape == "\\" else (Literal(escape, pa.string()),)
+        found = Call("like", (value, pattern, *other), at=at)
     return Not(found, at=at) if like.args.get("negate") else found
 
 

@@ -28,6 +28,7 @@ from penstock.predicate.compare import compare, is_member
 from penstock.predicate.like import match, parts_of
 from penstock.predicate.text_size import GROWTH, MAX_TEXT_BYTES, text_bytes
 from penstock.predicate.tree import (
+    UNKNOWN,
     And,
     Call,
     Cast,
@@ -52,6 +53,7 @@ from penstock.predicate.vector import Mask, Vector, union
 
 # Terms given from outside: a column, a nested field or a map key, each with one value a row.
 Rows = Mapping[Expr, pa.Array]
+_USE_SPARK = "read with Spark: table.dataframe(spark, where=…)"
 Look = Callable[[Expr, tuple[Vector, ...], Vector], None]
 
 
@@ -68,8 +70,15 @@ def filter_mask(
         from penstock.predicate.failure import why_failed
 
         why = unevaluable(predicate) or why_failed(predicate, rows, int(np.argmax(vector.failed)), zone)
-        raise EvaluationError(f"cannot evaluate {short(predicate)}: {why}")
+        raise EvaluationError(f"cannot evaluate {short(predicate)}: {why}", hint=_way_out(predicate))
     return vector.values
+
+
+def _way_out(predicate: Expr) -> str | None:
+    """Spark, for what only Spark knows; otherwise what may have been meant."""
+    if unevaluable(predicate) is not None:
+        return _USE_SPARK
+    return next((node.hint for node in walk(predicate) if isinstance(node, Call) and node.hint), None)
 
 
 def filter_table(predicate: Expr, table: pa.Table, zone: str = "UTC", given: Rows | None = None) -> pa.Table:
@@ -141,11 +150,13 @@ def unevaluable(expr: Expr) -> str | None:
 
 
 def _unknown_call(node: Call) -> str:
-    if functions.find(node.name) is None:
-        return f"{node.name}() is not known"
-    if not node.name.isalnum() and any(arg.type == pa.string() for arg in node.args):
-        return f"{short(node)} makes a number of a string, which is left to Spark"
-    return f"{node.name}() is not known for these arguments"
+    if functions.find(node.name) is not None:
+        return f"{_shown(node)} is not known for these arguments"
+    return f"{_shown(node)} is not known"
+
+
+def _shown(node: Call) -> str:
+    return f"{node.name}()" if node.name.isidentifier() and node.name not in (UNKNOWN, "div") else short(node)
 
 
 def read_terms(expr: Expr, table: pa.Table | pa.RecordBatch, given: Rows | None = None) -> Rows:

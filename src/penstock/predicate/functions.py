@@ -3,7 +3,8 @@
 A name that is missing here is opaque: the predicate keeps it, and it never prunes. Operators are listed under their
 symbols, unary minus as `negative`, `+ INTERVAL` as `add_interval`. `CATALYST` has the same functions by the names of
 Spark's classes, so that a filter of a DataFrame prunes as the same text does. Each kind has its module:
-`functions_arithmetic`, `functions_number`, `functions_text`, `functions_time`, `functions_interval`, `functions_other`.
+`functions_arithmetic`, `functions_number`, `functions_bytes`, `functions_text`, `functions_time`,
+`functions_interval`, `functions_other`. What stands for another expression (`nvl`, `string(x)`) is in `replaced`.
 
 >>> find("YEAR").name, CATALYST["Year"].name
 ('year', 'year')
@@ -18,6 +19,7 @@ from types import MappingProxyType
 
 from penstock.predicate.function import Function
 from penstock.predicate.functions_arithmetic import ARITHMETIC_FUNCTIONS
+from penstock.predicate.functions_bytes import BYTES_FUNCTIONS
 from penstock.predicate.functions_interval import INTERVAL_FUNCTIONS
 from penstock.predicate.functions_number import NUMBER_FUNCTIONS
 from penstock.predicate.functions_other import CHOOSERS, OTHER_FUNCTIONS
@@ -29,6 +31,7 @@ __all__ = ["CATALYST", "CHOOSERS", "FUNCTIONS", "find"]
 _ALL = (
     *ARITHMETIC_FUNCTIONS,
     *NUMBER_FUNCTIONS,
+    *BYTES_FUNCTIONS,
     *TEXT_FUNCTIONS,
     *TIME_FUNCTIONS,
     *INTERVAL_FUNCTIONS,

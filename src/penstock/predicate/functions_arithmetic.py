@@ -1,11 +1,12 @@
 """The arithmetic operators, with Spark's result types and ANSI failures.
 
 Two integers meet in the wider type and fail when the result does not fit it; `/` is always a division of
-doubles and fails at zero. Decimals get Spark's result precision and scale (`DecimalPrecision`): the exact
-result is computed with unlimited integers and rounded HALF_UP once. Quotients and remainders of decimals are
-left out, because Spark rounds them twice. An integer beside a decimal counts as a decimal of all its type's
-digits; Spark counts a literal's digits only, which differs in nothing but the precision as long as 38 digits
-are enough, and beyond that the call stays opaque.
+doubles and fails at zero. A string beside an integer is read as a bigint, beside any other number as a double.
+
+Decimals get Spark's result precision and scale (`DecimalPrecision`): the exact result is computed with unlimited
+integers and rounded HALF_UP once, a quotient twice (`_quotient`). An integer beside a decimal counts as a decimal of
+all its type's digits; Spark counts a literal's digits only. Binding has done the same for an int, for other literals
+it differs in nothing but the precision as long as 38 digits are enough; where it does the call stays opaque.
 
 The laws leave out constants that are no finite numbers (`x + c` is NaN at the opposite infinity) and products with
 zero.
@@ -21,9 +22,9 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.predicate.decimals import decimal_vector, rescaled, unscaled
-from penstock.predicate.function import FALLING, RISING, Constants, Function, Law, Signature
+from penstock.predicate.function import FALLING, RISING, Constants, Function, Kernel, Law, Signature
 from penstock.predicate.physical import Numbers, all_valid, numbers, vector
-from penstock.predicate.signatures import BIGINT, DATE, DOUBLE, INT, Types, as_int
+from penstock.predicate.signatures import BIGINT, DATE, DOUBLE, INT, STRING, SignatureOf, Types, as_int
 from penstock.predicate.types import (
     MAX_PRECISION,
     common_type,
@@ -38,25 +39,41 @@ from penstock.predicate.vector import Mask, Vector
 
 _Answer = tuple[Numbers, Mask | None]
 _MINIMUM_ADJUSTED_SCALE = 6
+_QUOTIENT_SCALE = 39
+_WIDE = 2 * MAX_PRECISION  # more digits than NumPy's integers have
 
 
-def _arithmetic(
-    decimal_result: Callable[[pa.DataType, pa.DataType], pa.DataType] | None,
-) -> Callable[..., Signature | None]:
+def _arithmetic(decimal_result: Callable[[pa.DataType, pa.DataType], pa.DataType]) -> SignatureOf:
     def signature(types: Types, constants: Constants) -> Signature | None:
+        types = _without_text(types)
         if len(types) != 2 or not all(is_numeric(t) for t in types):
             return None
-        if not any(is_decimal(t) for t in types) or any(is_float(t) for t in types):
+        if not _exact(types):
             t = common_type(*types)
             return None if t is None else Signature((t, t), t)
-        if decimal_result is None:
-            return None
-        left, right = (t if is_decimal(t) else decimal_for(t) for t in types)
-        result = decimal_result(left, right)
-        mixed = any(is_integer(t) for t in types)
-        return None if mixed and result.precision >= MAX_PRECISION else Signature((left, right), result)
+        return _of_decimals(types, decimal_result)
 
     return signature
+
+
+def _without_text(types: Types) -> Types:
+    """The types with a string replaced by what Spark makes of it beside a number."""
+    numbers_ = [t for t in types if t != STRING]
+    if len(types) != 2 or len(numbers_) != 1 or not is_numeric(numbers_[0]):
+        return types
+    return (BIGINT, BIGINT) if is_integer(numbers_[0]) else (DOUBLE, DOUBLE)
+
+
+def _exact(types: Types) -> bool:
+    """Whether the result is a decimal: a decimal beside a double becomes one."""
+    return any(is_decimal(t) for t in types) and not any(is_float(t) for t in types)
+
+
+def _of_decimals(types: Types, decimal_result: Callable[[pa.DataType, pa.DataType], pa.DataType]) -> Signature | None:
+    left, right = (t if is_decimal(t) else decimal_for(t) for t in types)
+    result = decimal_result(left, right)
+    mixed = any(is_integer(t) for t in types)
+    return None if mixed and result.precision >= MAX_PRECISION else Signature((left, right), result)
 
 
 def _sum_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
@@ -66,6 +83,16 @@ def _sum_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
 
 def _product_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
     return _adjusted(left.precision + right.precision + 1, left.scale + right.scale)
+
+
+def _quotient_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    scale = max(_MINIMUM_ADJUSTED_SCALE, left.scale + right.precision + 1)
+    return _adjusted(left.precision - left.scale + right.scale + scale, scale)
+
+
+def _remainder_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    scale = max(left.scale, right.scale)
+    return pa.decimal128(min(left.precision - left.scale, right.precision - right.scale) + scale, scale)
 
 
 def _adjusted(precision: int, scale: int) -> pa.DataType:
@@ -135,8 +162,12 @@ def _modulus(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
     return np.where(rest < 0, np.fmod(rest + divisor, divisor), rest), b == 0
 
 
-def _divide(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
-    return a / np.where(b == 0, 1.0, b), b == 0
+def _divide(arrays: Sequence[pa.Array], zone: str) -> Vector:
+    if is_decimal(arrays[0].type):
+        return _quotient(*arrays)
+    a, b = (numbers(values).astype(np.float64) for values in arrays)
+    with np.errstate(all="ignore"):
+        return vector(a / np.where(b == 0, 1.0, b), DOUBLE, all_valid(*arrays), b == 0)
 
 
 def _integral_divide(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
@@ -172,16 +203,65 @@ def _decimal_product(left: pa.Array, right: pa.Array) -> Vector:
     )
 
 
-def _doubles(types: Types, constants: Constants) -> Signature | None:
-    if len(types) != 2 or not all(is_numeric(t) for t in types):
+def _quotient(left: pa.Array, right: pa.Array) -> Vector:
+    """Java divides to 39 digits behind the point, HALF_DOWN; Spark then rounds to the scale of the result, HALF_UP."""
+    result = _quotient_type(left.type, right.type)
+    a, b = unscaled(left, _WIDE), unscaled(right, _WIDE)
+    dividend = abs(a) * 10 ** (right.type.scale + _QUOTIENT_SCALE)
+    divisor = np.where(b == 0, 1, abs(b)) * 10**left.type.scale
+    found = dividend // divisor
+    found = found + (2 * (dividend - found * divisor) > divisor).astype(object)
+    signed = np.where((a < 0) == (b < 0), found, -found)
+    zero = np.asarray(b == 0, np.bool_)
+    return decimal_vector(rescaled(signed, _QUOTIENT_SCALE, result.scale), result, all_valid(left, right), zero)
+
+
+def _decimal_remainder(positive: bool) -> Callable[[pa.Array, pa.Array], Vector]:
+    """The exact remainder, with the sign of the dividend; one of a quotient of more than 38 digits is left to Spark."""
+
+    def compute(left: pa.Array, right: pa.Array) -> Vector:
+        result = _remainder_type(left.type, right.type)
+        a = rescaled(unscaled(left, _WIDE), left.type.scale, result.scale)
+        b = rescaled(unscaled(right, _WIDE), right.type.scale, result.scale)
+        divisor = np.where(b == 0, 1, b)
+        failed = np.asarray((b == 0) | (abs(a) // abs(divisor) >= 10**MAX_PRECISION), np.bool_)
+        rest = _toward_zero(a, divisor)
+        if positive:
+            rest = np.where(rest < 0, _toward_zero(rest + divisor, divisor), rest)
+        return decimal_vector(rest, result, all_valid(left, right), failed)
+
+    return compute
+
+
+def _toward_zero(a: Numbers, b: Numbers) -> Numbers:
+    rest = abs(a) % abs(b)
+    return np.where(a < 0, -rest, rest)
+
+
+def _quotients(types: Types, constants: Constants) -> Signature | None:
+    promoted = _without_text(types)
+    if len(types) != 2 or not all(is_numeric(t) for t in promoted):
         return None
-    # A decimal beside a double becomes one; beside anything else it stays a decimal.
-    exact = any(is_decimal(t) for t in types) and not any(is_float(t) for t in types)
-    return None if exact else Signature((DOUBLE, DOUBLE), DOUBLE)
+    if not _exact(promoted):
+        return Signature(tuple(promoted) if STRING in types else (DOUBLE, DOUBLE), DOUBLE)
+    # The digits of the divisor decide the scale, and those of such a constant are not known here.
+    if any(is_integer(t) and t != INT and value is not None for t, value in zip(types, constants, strict=True)):
+        return None
+    return _of_decimals(types, _quotient_type)
 
 
 def _bigints(types: Types, constants: Constants) -> Signature | None:
-    return Signature((BIGINT, BIGINT), BIGINT) if len(types) == 2 and all(map(is_integer, types)) else None
+    promoted = _without_text(types)
+    return Signature((BIGINT, BIGINT), BIGINT) if len(types) == 2 and all(map(is_integer, promoted)) else None
+
+
+def _numbers_only(signature: SignatureOf) -> SignatureOf:
+    return lambda types, constants: signature(types, constants) if all(is_numeric(t) for t in types) else None
+
+
+def _tried(kernel: Kernel) -> Kernel:
+    """Null where the kernel fails, which must be exactly where Spark raises."""
+    return lambda arrays, zone: Vector(kernel(arrays, zone).values)
 
 
 def _or_days(numeric: Callable[..., Signature | None], reversible: bool) -> Callable[..., Signature | None]:
@@ -239,18 +319,27 @@ def _quotient_law(argument: int, constants: Constants) -> Law | None:
     return _product_law(argument, constants) if argument == 0 else None
 
 
-_plus = _or_shift(_kernel(_add, _decimal_sum(1)), 1)
-_minus = _or_shift(_kernel(_subtract, _decimal_sum(-1)), -1)
+_sums = _arithmetic(_sum_type)
+_products = _arithmetic(_product_type)
+_remainders = _arithmetic(_remainder_type)
+_add_numbers = _kernel(_add, _decimal_sum(1))
+_subtract_numbers = _kernel(_subtract, _decimal_sum(-1))
 _times = _kernel(_multiply, _decimal_product)
+_rest = _kernel(_remainder, _decimal_remainder(positive=False))
+_plus, _minus = _or_shift(_add_numbers, 1), _or_shift(_subtract_numbers, -1)
 
 ARITHMETIC_FUNCTIONS = (
-    Function("+", _or_days(_arithmetic(_sum_type), reversible=True), _plus, _sum_law, catalyst=("Add",)),
-    Function("-", _or_days(_arithmetic(_sum_type), reversible=False), _minus, _difference_law, catalyst=("Subtract",)),
-    Function(
-        "*", _arithmetic(_product_type), _kernel(_multiply, _decimal_product), _product_law, catalyst=("Multiply",)
-    ),
-    Function("/", _doubles, _kernel(_divide), _quotient_law, catalyst=("Divide",)),
+    Function("+", _or_days(_sums, reversible=True), _plus, _sum_law, catalyst=("Add",)),
+    Function("-", _or_days(_sums, reversible=False), _minus, _difference_law, catalyst=("Subtract",)),
+    Function("*", _products, _times, _product_law, catalyst=("Multiply",)),
+    Function("/", _quotients, _divide, _quotient_law, catalyst=("Divide",)),
     Function("div", _bigints, _kernel(_integral_divide), _quotient_law, catalyst=("IntegralDivide",)),
-    Function("%", _arithmetic(None), _kernel(_remainder), aliases=("mod",), catalyst=("Remainder",)),
-    Function("pmod", _arithmetic(None), _kernel(_modulus), catalyst=("Pmod",)),
+    Function("%", _remainders, _rest, aliases=("mod",), catalyst=("Remainder",)),
+    Function("pmod", _remainders, _kernel(_modulus, _decimal_remainder(positive=True)), catalyst=("Pmod",)),
+    Function("try_add", _numbers_only(_sums), _tried(_add_numbers)),
+    Function("try_subtract", _numbers_only(_sums), _tried(_subtract_numbers)),
+    Function("try_multiply", _numbers_only(_products), _tried(_times)),
+    Function("try_divide", _numbers_only(_quotients), _tried(_divide)),
 )
+# Beside a decimal, an integer that is written out in the text has only as many digits as it has.
+DECIMAL_OPERATORS = frozenset(name for function in ARITHMETIC_FUNCTIONS for name in (function.name, *function.aliases))

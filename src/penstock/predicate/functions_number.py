@@ -2,8 +2,8 @@
 
 An answer that does not fit its type fails, as it raises in Spark. `floor` and `ceil` of a double are a
 bigint; Spark turns NaN into 0 there and cuts what is too large, which would break the order of the values:
-those rows fail. `round` is known for whole numbers and decimals only, because Spark rounds the digits that
-Java prints of a double.
+those rows fail. `round` and its kin are known for whole numbers and decimals only, because Spark rounds the digits
+that Java prints of a double. Logarithms and powers are left out: Java's last digit is its own.
 
 Functions of nulls (`greatest`, `isnan`) have no law: a bound says nothing of their nulls.
 """
@@ -16,13 +16,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.predicate.decimals import decimal_vector, rescaled, unscaled
-from penstock.predicate.function import RISING, Constants, Function, Law, Signature, falling, rising
+from penstock.predicate.decimals import decimal_vector, unscaled
+from penstock.predicate.function import RISING, Constants, Function, Kernel, Law, Signature, falling, rising
 from penstock.predicate.physical import Numbers, all_valid, numbers, valid, vector
 from penstock.predicate.signatures import BIGINT, DOUBLE, INT, STRING, Types, as_int
 from penstock.predicate.types import (
     MAX_PRECISION,
     common_type_of,
+    decimal_for,
     integer_range,
     is_decimal,
     is_float,
@@ -32,12 +33,17 @@ from penstock.predicate.types import (
 )
 from penstock.predicate.vector import Mask, Vector
 
+# Unscaled integers and a power of ten to how many of it they are.
+_Rounding = Callable[[Numbers, int], Numbers]
 # Scala's BigDecimal rounds to 34 digits when it changes the sign: Spark even raises for -(10^38 - 1).
 _ROUNDED_FROM = 10**34
 
 
 def _same(types: Types, constants: Constants) -> Signature | None:
-    return Signature((types[0],), types[0]) if len(types) == 1 and is_numeric(types[0]) else None
+    if len(types) != 1 or not (is_numeric(types[0]) or types[0] == STRING):
+        return None
+    t = DOUBLE if types[0] == STRING else types[0]
+    return Signature((t,), t)
 
 
 def _absolute(arrays: Sequence[pa.Array], zone: str) -> Vector:
@@ -65,7 +71,28 @@ def _unchanged(arrays: Sequence[pa.Array], zone: str) -> Vector:
     return Vector(arrays[0])
 
 
+def _floor_at(found: Numbers, unit: int) -> Numbers:
+    return found // unit
+
+
+def _ceil_at(found: Numbers, unit: int) -> Numbers:
+    return -(-found // unit)
+
+
+def _half_even(found: Numbers, unit: int) -> Numbers:
+    whole = found // unit
+    twice = 2 * (found - whole * unit)
+    return np.asarray(whole + ((twice > unit) | ((twice == unit) & (whole % 2 == 1))).astype(found.dtype))
+
+
+def _half_up(found: Numbers, unit: int) -> Numbers:
+    rounded = (abs(found) + unit // 2) // unit
+    return np.asarray(np.where(found < 0, -rounded, rounded))
+
+
 def _whole(types: Types, constants: Constants) -> Signature | None:
+    if len(types) == 2 and not is_float(types[0]):  # with places, whole numbers count as decimals
+        return _rounding((decimal_for(types[0]) if is_integer(types[0]) else types[0], types[1]), constants)
     if len(types) != 1 or not is_numeric(types[0]):
         return None
     t = types[0]
@@ -75,26 +102,24 @@ def _whole(types: Types, constants: Constants) -> Signature | None:
     return Signature((DOUBLE if is_float(t) else BIGINT,), BIGINT)
 
 
-def _floor(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    return _to_whole(arrays[0], np.floor, lambda found, unit: found // unit)
+def _to_whole(of_double: Callable[[Numbers], Numbers], of_decimal: _Rounding) -> Kernel:
+    to_places = _rounder(of_decimal)
 
+    def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
+        values = arrays[0]
+        t = values.type
+        if len(arrays) == 2:
+            return to_places(arrays, zone)
+        if t == BIGINT:
+            return Vector(values)
+        if is_decimal(t):
+            to = t if t.scale == 0 else pa.decimal128(t.precision - t.scale + 1, 0)
+            return decimal_vector(of_decimal(unscaled(values, 0), 10**t.scale), to, valid(values))
+        found = of_double(numbers(values))
+        outside = ~((found >= -(2.0**63)) & (found < 2.0**63))
+        return vector(np.where(outside, 0.0, found).astype(np.int64), BIGINT, valid(values), outside)
 
-def _ceil(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    return _to_whole(arrays[0], np.ceil, lambda found, unit: -(-found // unit))
-
-
-def _to_whole(
-    values: pa.Array, of_double: Callable[[Numbers], Numbers], of_decimal: Callable[[Numbers, int], Numbers]
-) -> Vector:
-    t = values.type
-    if t == BIGINT:
-        return Vector(values)
-    if is_decimal(t):
-        to = t if t.scale == 0 else pa.decimal128(t.precision - t.scale + 1, 0)
-        return decimal_vector(of_decimal(unscaled(values, 0), 10**t.scale), to, valid(values))
-    found = of_double(numbers(values))
-    outside = ~((found >= -(2.0**63)) & (found < 2.0**63))
-    return vector(np.where(outside, 0.0, found).astype(np.int64), BIGINT, valid(values), outside)
+    return kernel
 
 
 def _rounding(types: Types, constants: Constants) -> Signature | None:
@@ -121,24 +146,26 @@ def _places(types: Types, constants: Constants) -> int | None:
     return given[0] if given is not None and isinstance(given[0], int) and abs(given[0]) <= MAX_PRECISION else None
 
 
-def _round(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    values = arrays[0]
-    t = values.type
-    places = int(numbers(arrays[1])[0]) if len(arrays) == 2 and len(values) else 0
-    signature = _rounding((t, INT), (None, (places,)))
-    assert signature is not None  # the types were accepted before
-    to = signature.result
-    if is_decimal(t):
-        found = unscaled(values, t.precision + 1 if places >= 0 else MAX_PRECISION)
-        rounded = rescaled(found, t.scale, min(places, t.scale))
-        return decimal_vector(rounded * 10 ** max(-places, 0), to, valid(values))
-    if places >= 0:
-        return Vector(values)
-    wide = numbers(values).astype(object)
-    rounded = rescaled(wide, 0, places) * 10**-places
-    low, high = integer_range(t)
-    outside = np.asarray((rounded < low) | (rounded > high), np.bool_)
-    return vector(np.where(outside, 0, rounded), t, valid(values), outside)
+def _rounder(mode: _Rounding) -> Kernel:
+    def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
+        values = arrays[0]
+        t = values.type
+        places = int(numbers(arrays[1])[0]) if len(arrays) == 2 and len(values) else 0
+        signature = _rounding((t, INT), (None, (places,)))
+        assert signature is not None  # the types were accepted before
+        to = signature.result
+        if is_decimal(t):
+            found = unscaled(values, t.precision + 1 if places >= 0 else MAX_PRECISION)
+            rounded = mode(found, 10 ** (t.scale - min(places, t.scale)))
+            return decimal_vector(rounded * 10 ** max(-places, 0), to, valid(values))
+        if places >= 0:
+            return Vector(values)
+        rounded = mode(numbers(values).astype(object), 10**-places) * 10**-places
+        low, high = integer_range(t)
+        outside = np.asarray((rounded < low) | (rounded > high), np.bool_)
+        return vector(np.where(outside, 0, rounded), t, valid(values), outside)
+
+    return kernel
 
 
 def _double(types: Types, constants: Constants) -> Signature | None:
@@ -149,6 +176,11 @@ def _sign(arrays: Sequence[pa.Array], zone: str) -> Vector:
     found = numbers(arrays[0])
     # Zero keeps its sign, as in Java; `np.sign` loses it.
     return vector(np.where(found == 0, found, np.sign(found)), DOUBLE, valid(arrays[0]))
+
+
+def _square_root(arrays: Sequence[pa.Array], zone: str) -> Vector:
+    with np.errstate(invalid="ignore"):
+        return vector(np.sqrt(numbers(arrays[0])), DOUBLE, valid(arrays[0]))
 
 
 def _nan_test(types: Types, constants: Constants) -> Signature | None:
@@ -210,9 +242,18 @@ NUMBER_FUNCTIONS = (
     Function("abs", _same, _absolute, catalyst=("Abs",)),
     Function("negative", _same, _negated, falling, catalyst=("UnaryMinus",)),
     Function("positive", _same, _unchanged, rising, catalyst=("UnaryPositive",)),
-    Function("floor", _whole, _floor, rising, catalyst=("Floor",)),
-    Function("ceil", _whole, _ceil, rising, aliases=("ceiling",), catalyst=("Ceil",)),
-    Function("round", _rounding, _round, _rounding_law, catalyst=("Round",)),
+    Function("floor", _whole, _to_whole(np.floor, _floor_at), _rounding_law, catalyst=("Floor", "RoundFloor")),
+    Function(
+        "ceil",
+        _whole,
+        _to_whole(np.ceil, _ceil_at),
+        _rounding_law,
+        aliases=("ceiling",),
+        catalyst=("Ceil", "RoundCeil"),
+    ),
+    Function("round", _rounding, _rounder(_half_up), _rounding_law, catalyst=("Round",)),
+    Function("bround", _rounding, _rounder(_half_even), _rounding_law, catalyst=("BRound",)),
+    Function("sqrt", _double, _square_root, catalyst=("Sqrt",)),
     Function("sign", _double, _sign, rising, aliases=("signum",), catalyst=("Signum",)),
     Function("isnan", _nan_test, _is_nan, catalyst=("IsNaN",), null_in_null_out=False),
     Function("nanvl", _nan_choice, _nan_or, catalyst=("NaNvl",), null_in_null_out=False),

@@ -14,10 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.predicate.function import Constants, Function, Signature
-from penstock.predicate.functions_number import above
 from penstock.predicate.physical import all_valid, valid, vector
 from penstock.predicate.signatures import INT, STRING, Types
-from penstock.predicate.types import common_type_of, is_nested
+from penstock.predicate.types import common_type_of, is_decimal, is_nested, type_name
 from penstock.predicate.vector import Mask, Vector
 
 Chooser = Callable[[Sequence[Vector], str], Vector]
@@ -62,30 +61,10 @@ def choose_first_known(arguments: Sequence[Vector], zone: str) -> Vector:
     return found
 
 
-def choose_by_null(arguments: Sequence[Vector], zone: str) -> Vector:
-    """NVL2: the second where the first is known, else the third."""
-    asked, known, unknown = arguments
-    return _chosen(valid(asked.values), _failed(asked), known, unknown)
-
-
-def choose_unless_equal(arguments: Sequence[Vector], zone: str) -> Vector:
-    """NULLIF: null where both are equal, else the first."""
-    first, second = arguments
-    a, b = first.values, second.values
-    equal = all_valid(a, b) & ~above(a, b) & ~above(b, a)
-    # Where the first is null the second is not looked at.
-    doubtful = _failed(first) | (_failed(second) & valid(a))
-    return _chosen(equal, doubtful, _nulls_like(first), first)
-
-
 CHOOSERS: Mapping[str, Chooser] = {
     "case": choose_case,
     "if": choose_case,
     "coalesce": choose_first_known,
-    "nvl": choose_first_known,
-    "ifnull": choose_first_known,
-    "nvl2": choose_by_null,
-    "nullif": choose_unless_equal,
 }
 
 
@@ -105,23 +84,19 @@ def _if(types: Types, constants: Constants) -> Signature | None:
     return _case(types, constants) if len(types) == 3 else None
 
 
-def _common(at_least: int, at_most: int) -> Callable[[Types, Constants], Signature | None]:
-    def signature(types: Types, constants: Constants) -> Signature | None:
-        t = common_type_of(types) if at_least <= len(types) <= at_most else None
-        return None if t is None else Signature((t,) * len(types), t)
-
-    return signature
+def _common(types: Types, constants: Constants) -> Signature | None:
+    t = common_type_of(types) if types else None
+    return None if t is None else Signature((t,) * len(types), t)
 
 
-def _second_and_third(types: Types, constants: Constants) -> Signature | None:
-    t = common_type_of(types[1:]) if len(types) == 3 else None
-    return None if t is None else Signature((types[0], t, t), t)
+def _named(types: Types, constants: Constants) -> Signature | None:
+    # The digits of a decimal are not always those that Spark counts.
+    known = len(types) == 1 and not is_nested(types[0]) and not is_decimal(types[0])
+    return Signature((types[0],), STRING) if known else None
 
 
-def _first_type(types: Types, constants: Constants) -> Signature | None:
-    """The result has the first one's type, so only pairs that are compared in it are taken."""
-    t = common_type_of(types) if len(types) == 2 else None
-    return Signature((t, t), t) if t is not None and t == types[0] and not is_nested(t) else None
+def _type_of(arrays: Sequence[pa.Array], zone: str) -> Vector:
+    return Vector(pa.repeat(pa.scalar(type_name(arrays[0].type)), len(arrays[0])))
 
 
 def _kernel_of(name: str) -> Callable[[Sequence[pa.Array], str], Vector]:
@@ -186,10 +161,8 @@ def _value_of_key(arrays: Sequence[pa.Array], zone: str) -> Vector:
 
 
 OTHER_FUNCTIONS = (
-    Function("coalesce", _common(1, 2**31), _kernel_of("coalesce"), catalyst=("Coalesce",), null_in_null_out=False),
-    Function("nvl", _common(2, 2), _kernel_of("nvl"), aliases=("ifnull",), null_in_null_out=False),
-    Function("nvl2", _second_and_third, _kernel_of("nvl2"), null_in_null_out=False),
-    Function("nullif", _first_type, _kernel_of("nullif"), null_in_null_out=False),
+    Function("coalesce", _common, _kernel_of("coalesce"), catalyst=("Coalesce",), null_in_null_out=False),
+    Function("typeof", _named, _type_of, null_in_null_out=False),
     Function("if", _if, _kernel_of("if"), catalyst=("If",), null_in_null_out=False),
     Function("case", _case, _kernel_of("case"), catalyst=("CaseWhen",), null_in_null_out=False),
     Function("size", _sized, _size, aliases=("cardinality",)),

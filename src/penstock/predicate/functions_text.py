@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from penstock.predicate.function import RISING, Constants, Function, Law, Signature
 from penstock.predicate.physical import blank_failed
-from penstock.predicate.signatures import INT, STRING, Types, any_of, exactly
+from penstock.predicate.signatures import INT, STRING, SignatureOf, Types, any_of, exactly, is_text
 from penstock.predicate.vector import Vector
 
 _Kernel = Callable[[Sequence[pa.Array], str], Vector]
@@ -39,7 +39,7 @@ def _ascii_only(compute: Callable[[pa.Array], pa.Array]) -> _Kernel:
     return kernel
 
 
-def _by_row(to: pa.DataType, compute: Callable[..., Any]) -> _Kernel:
+def by_row(to: pa.DataType, compute: Callable[..., Any]) -> _Kernel:
     """A Python function of the arguments, called once for each combination; null when any is null."""
 
     def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
@@ -52,7 +52,7 @@ def _by_row(to: pa.DataType, compute: Callable[..., Any]) -> _Kernel:
 
 def _with_pattern(fast: Callable[[pa.Array, str], pa.Array], slow: Callable[[str, str], bool]) -> _Kernel:
     """A test against a pattern: Arrow's kernel when the pattern is the same in every row."""
-    general = _by_row(pa.bool_(), slow)
+    general = by_row(pa.bool_(), slow)
 
     def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
         same = uniform(arrays[1])
@@ -88,7 +88,7 @@ def _substring(arrays: Sequence[pa.Array], zone: str) -> Vector:
         start = places[0][0] - 1  # type: ignore[index]
         stop = start + places[1][0] if len(places) == 2 else _INT_MAX  # type: ignore[index]
         return Vector(pc.utf8_slice_codeunits(arrays[0], start, min(stop, _INT_MAX)))
-    return _by_row(STRING, slice_characters)(arrays, zone)
+    return by_row(STRING, slice_characters)(arrays, zone)
 
 
 def _left(arrays: Sequence[pa.Array], zone: str) -> Vector:
@@ -104,12 +104,53 @@ def _replace(text: str, search: str, replacement: str = "") -> str:
     return text.replace(search, replacement) if search else text
 
 
+def _trimmed(side: Callable[[pa.Array, str], pa.Array], slow: Callable[[str, str], str]) -> _Kernel:
+    """Spaces taken away, or any characters of a second text."""
+    general = by_row(STRING, slow)
+    return lambda arrays, zone: general(arrays, zone) if len(arrays) == 2 else Vector(side(arrays[0], " "))
+
+
+def _padding(text: str, length: int, pad: str) -> str:
+    missing = length - len(text)
+    return (pad * (missing // len(pad) + 1))[:missing] if missing > 0 and pad else ""
+
+
+def _lpad(text: str, length: int, pad: str = " ") -> str:
+    return _padding(text, length, pad) + text[: max(length, 0)]
+
+
+def _rpad(text: str, length: int, pad: str = " ") -> str:
+    return text[: max(length, 0)] + _padding(text, length, pad)
+
+
+def _split_part(text: str, delimiter: str, part: int) -> str:
+    parts = text.split(delimiter) if delimiter else [text]
+    place = part - 1 if part > 0 else len(parts) + part
+    return parts[place] if 0 <= place < len(parts) else ""
+
+
+def _locate(sought: str, text: str, start: int = 1) -> int:
+    if start <= 0:
+        return 0
+    return text.find(sought, start - 1) + 1 if sought else 1
+
+
+def _with_constant(signature: SignatureOf, *bad: int | None) -> SignatureOf:
+    """A third argument must be a constant, and none of these."""
+
+    def checked(types: Types, constants: Constants) -> Signature | None:
+        third = constants[2] if len(constants) == 3 else (1,)
+        return None if third is None or third[0] in bad else signature(types, constants)
+
+    return checked
+
+
 def _concatenated(arrays: Sequence[pa.Array], zone: str) -> Vector:
     return Vector(pc.binary_join_element_wise(*arrays, "", null_handling="emit_null"))
 
 
 def _strings(types: Types, constants: Constants) -> Signature | None:
-    if not types or any(t != STRING and not pa.types.is_null(t) for t in types):
+    if not types or not all(is_text(t) for t in types):
         return None
     return Signature((STRING,) * len(types), STRING)
 
@@ -133,22 +174,24 @@ _replacing = any_of(exactly([STRING, STRING], STRING), exactly([STRING, STRING, 
 _lower = _ascii_only(pc.ascii_lower)
 _upper = _ascii_only(pc.ascii_upper)
 _length = _simple(pc.utf8_length)
-_place = _by_row(INT, lambda text, sought: text.find(sought) + 1)
-_place_swapped = _by_row(INT, lambda sought, text: text.find(sought) + 1)
+_place = by_row(INT, lambda text, sought: text.find(sought) + 1)
+_trimming = any_of(_text, exactly([STRING, STRING], STRING))
+_locating = _with_constant(any_of(_find, exactly([STRING, STRING, INT], INT)), None)
+_padded = any_of(exactly([STRING, INT], STRING), exactly([STRING, INT, STRING], STRING))
 
 TEXT_FUNCTIONS = (
     Function("lower", _text, _lower, aliases=("lcase",), catalyst=("Lower",)),
     Function("upper", _text, _upper, aliases=("ucase",), catalyst=("Upper",)),
     Function("length", _count, _length, aliases=("len", "char_length", "character_length"), catalyst=("Length",)),
-    Function("trim", _text, _simple(lambda values: pc.utf8_trim(values, " ")), catalyst=("StringTrim",)),
-    Function("ltrim", _text, _simple(lambda values: pc.utf8_ltrim(values, " ")), catalyst=("StringTrimLeft",)),
-    Function("rtrim", _text, _simple(lambda values: pc.utf8_rtrim(values, " ")), catalyst=("StringTrimRight",)),
-    Function("reverse", _text, _by_row(STRING, lambda text: text[::-1]), catalyst=("Reverse",)),
+    Function("trim", _trimming, _trimmed(pc.utf8_trim, str.strip), catalyst=("StringTrim",)),
+    Function("ltrim", _trimming, _trimmed(pc.utf8_ltrim, str.lstrip), catalyst=("StringTrimLeft",)),
+    Function("rtrim", _trimming, _trimmed(pc.utf8_rtrim, str.rstrip), catalyst=("StringTrimRight",)),
+    Function("reverse", _text, by_row(STRING, lambda text: text[::-1]), catalyst=("Reverse",)),
     Function("substring", _slice, _substring, _substring_law, aliases=("substr",), catalyst=("Substring",)),
     Function("left", exactly([STRING, INT], STRING), _left, _left_law),
-    Function("right", exactly([STRING, INT], STRING), _by_row(STRING, _right)),
+    Function("right", exactly([STRING, INT], STRING), by_row(STRING, _right)),
     Function("concat", _strings, _concatenated, aliases=("||",), catalyst=("Concat",)),
-    Function("replace", _replacing, _by_row(STRING, _replace), catalyst=("StringReplace",)),
+    Function("replace", _replacing, by_row(STRING, _replace), catalyst=("StringReplace",)),
     Function(
         "startswith",
         _test,
@@ -168,5 +211,8 @@ TEXT_FUNCTIONS = (
         catalyst=("Contains",),
     ),
     Function("instr", _find, _place, catalyst=("StringInstr",)),
-    Function("locate", _find, _place_swapped, aliases=("position",)),
+    Function("locate", _locating, by_row(INT, _locate), aliases=("position", "charindex"), catalyst=("StringLocate",)),
+    Function("lpad", _padded, by_row(STRING, _lpad), catalyst=("StringLPad",)),
+    Function("rpad", _padded, by_row(STRING, _rpad), catalyst=("StringRPad",)),
+    Function("split_part", _with_constant(exactly([STRING, STRING, INT], STRING), 0), by_row(STRING, _split_part)),
 )

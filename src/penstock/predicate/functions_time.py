@@ -14,14 +14,23 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from penstock.predicate.cast_time import in_doubt, local_micros
+from penstock.predicate.cast_time import between_timestamps, in_doubt, local_micros
 from penstock.predicate.civil import DAY, HOUR, MINUTE, SECOND, Int64s, month_length, to_civil, to_days
+from penstock.predicate.decimals import rescaled, unscaled
 from penstock.predicate.function import FALLING, RISING, Constants, Function, Law, Signature, rising
 from penstock.predicate.functions_arithmetic import shift_days
 from penstock.predicate.functions_text import uniform
 from penstock.predicate.physical import all_valid, numbers, valid, vector
-from penstock.predicate.signatures import BIGINT, DATE, INT, STRING, Types, clock_type, exactly, is_time
-from penstock.predicate.types import TIMESTAMP, is_integer
+from penstock.predicate.signatures import BIGINT, DATE, INT, STRING, Types, as_int, clock_type, exactly, is_time
+from penstock.predicate.types import (
+    MAX_PRECISION,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    is_decimal,
+    is_float,
+    is_integer,
+    is_numeric,
+)
 from penstock.predicate.vector import Vector
 from penstock.predicate.zones import keep_offset, start_of_day, to_local
 
@@ -41,6 +50,10 @@ _UNITS = {
 }
 _UNIT_OF = {word: unit for unit, words in _UNITS.items() for word in words}
 _DATE_UNITS = frozenset({"YEAR", "QUARTER", "MONTH", "WEEK"})
+# Days of the week, counted from that of 1970-01-01, with their short names.
+_WEEKDAYS = ("THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY", "MONDAY", "TUESDAY", "WEDNESDAY")
+_WEEKDAY_OF = {name: day for day, word in enumerate(_WEEKDAYS) for name in (word, word[:3], word[:2])}
+_SAFE_DAYS = 100_000_000  # more of them may not fit a timestamp
 _STEPS = {"DAY": DAY, "HOUR": HOUR, "MINUTE": MINUTE, "SECOND": SECOND, "MILLISECOND": 1000, "MICROSECOND": 1}
 
 
@@ -157,6 +170,40 @@ def _make_date(arrays: Sequence[pa.Array], zone: str) -> Vector:
     return vector(np.where(failed, 0, found), DATE, all_valid(*arrays), failed)
 
 
+def _make_timestamp(arrays: Sequence[pa.Array], zone: str) -> Vector:
+    """A time on the clock of the session's zone; 60 seconds are those of the next minute."""
+    days = _make_date(arrays[:3], zone)
+    hour, minute = (numbers(values).astype(np.int64) for values in arrays[3:5])
+    micros = unscaled(arrays[5], 0)
+    failed = (hour < 0) | (hour > 23) | (minute < 0) | (minute > 59) | (micros < 0) | (micros > MINUTE)
+    date = numbers(days.values).astype(np.int64)
+    failed |= (abs(date) > _SAFE_DAYS) | (False if days.failed is None else days.failed)
+    local = np.where(failed, 0, date * DAY + hour * HOUR + minute * MINUTE + micros)
+    instants = between_timestamps(vector(local, TIMESTAMP_NTZ, ~failed).values, TIMESTAMP, zone)
+    failed |= False if instants.failed is None else instants.failed
+    return vector(numbers(instants.values), TIMESTAMP, all_valid(*arrays), failed)
+
+
+def _time_fields(types: Types, constants: Constants) -> Signature | None:
+    if len(types) != 6 or not all(as_int(t) for t in types[:5]) or not (as_int(types[5]) or is_decimal(types[5])):
+        return None
+    return Signature((*(INT,) * 5, pa.decimal128(16, 6)), TIMESTAMP)
+
+
+def _next_day(arrays: Sequence[pa.Array], zone: str) -> Vector:
+    """The first such day of the week after a date; fails for what is no day."""
+    days = numbers(arrays[0]).astype(np.int64)
+    names = [_WEEKDAY_OF.get(str(name).upper(), -1) for name in arrays[1].to_pylist()]
+    weekday = np.array(names, np.int64)
+    found = days + 1 + (weekday - days - 1) % 7
+    failed = (weekday < 0) | (abs(days) > 2**31 - 16)  # where Java's integers wrap around
+    return vector(np.where(failed, 0, found), DATE, all_valid(*arrays), failed)
+
+
+def _next_day_law(argument: int, constants: Constants) -> Law | None:
+    return RISING if argument == 0 else None
+
+
 def _unchanged(arrays: Sequence[pa.Array], zone: str) -> Vector:
     return Vector(arrays[0])
 
@@ -177,6 +224,27 @@ def _from_units(unit: int) -> _Kernel:
         return vector(np.where(beyond, 0, found) * unit, TIMESTAMP, valid(arrays[0]), beyond)
 
     return kernel
+
+
+def _from_seconds(arrays: Sequence[pa.Array], zone: str) -> Vector:
+    """Decimals must be whole microseconds; doubles are cut to them, and NaN is null."""
+    values = arrays[0]
+    if is_decimal(values.type):
+        scale = max(values.type.scale, 6)
+        micros = rescaled(unscaled(values, 2 * MAX_PRECISION), values.type.scale, scale)
+        unit = 10 ** (scale - 6)
+        failed = np.asarray((micros % unit != 0) | (abs(micros) >= unit << 63), np.bool_)
+        return vector(np.where(failed, 0, micros // unit), TIMESTAMP, valid(values), failed)
+    if not is_float(values.type):
+        return _from_units(SECOND)(arrays, zone)
+    found = np.trunc(numbers(values).astype(np.float64) * SECOND)
+    known, failed = valid(values) & ~np.isnan(found), ~(abs(found) < 2.0**63)
+    return vector(np.where(failed, 0, found), TIMESTAMP, known, failed)
+
+
+def _seconds(types: Types, constants: Constants) -> Signature | None:
+    t = types[0] if len(types) == 1 and is_numeric(types[0]) else None
+    return None if t is None else Signature((BIGINT if is_integer(t) else t,), TIMESTAMP)
 
 
 def _integral(types: Types, constants: Constants) -> Signature | None:
@@ -245,15 +313,17 @@ TIME_FUNCTIONS = (
     Function("add_months", _shifting, _add_months, rising, catalyst=("AddMonths",)),
     Function("date_trunc", _truncating(0, TIMESTAMP), _date_trunc, _date_trunc_law, catalyst=("TruncTimestamp",)),
     Function("trunc", _truncating(1, DATE), _trunc, _trunc_law, catalyst=("TruncDate",)),
-    Function("to_date", _date_to_date, _unchanged, rising, aliases=("date",)),
-    Function("to_timestamp", _to_timestamp, _unchanged, rising, aliases=("timestamp",)),
+    Function("to_date", _date_to_date, _unchanged, rising),
+    Function("to_timestamp", _to_timestamp, _unchanged, rising),
     Function("unix_date", _only(DATE, INT), _as(INT), rising, catalyst=("UnixDate",)),
     Function("date_from_unix_date", exactly([INT], DATE), _as(DATE), rising, catalyst=("DateFromUnixDate",)),
     Function("unix_seconds", _since_epoch, _units_since_epoch(SECOND), rising, catalyst=("UnixSeconds",)),
     Function("unix_millis", _since_epoch, _units_since_epoch(1000), rising, catalyst=("UnixMillis",)),
     Function("unix_micros", _since_epoch, _units_since_epoch(1), rising, catalyst=("UnixMicros",)),
-    Function("timestamp_seconds", _integral, _from_units(SECOND), rising, catalyst=("SecondsToTimestamp",)),
+    Function("timestamp_seconds", _seconds, _from_seconds, rising, catalyst=("SecondsToTimestamp",)),
     Function("timestamp_millis", _integral, _from_units(1000), rising, catalyst=("MillisToTimestamp",)),
     Function("timestamp_micros", _integral, _from_units(1), rising, catalyst=("MicrosToTimestamp",)),
     Function("make_date", exactly([INT, INT, INT], DATE), _make_date, catalyst=("MakeDate",)),
+    Function("make_timestamp", _time_fields, _make_timestamp, catalyst=("MakeTimestamp",)),
+    Function("next_day", exactly([DATE, STRING], DATE), _next_day, _next_day_law, catalyst=("NextDay",)),
 )

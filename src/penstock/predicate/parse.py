@@ -20,6 +20,7 @@ from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokens import TokenType  # type: ignore[attr-defined]
 
 from penstock.errors import PredicateError
 from penstock.predicate.convert import convert
@@ -65,6 +66,11 @@ class _Dialect(Spark):
 
     class Parser(SparkParser):
         FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
+        # `+2` is a function of 2 to Spark, and has other digits beside a decimal; sqlglot would leave the sign out.
+        UNARY_PARSERS: ClassVar[dict[Any, Callable[..., Any]]] = {
+            **SparkParser.UNARY_PARSERS,
+            TokenType.PLUS: lambda self: exp.Anonymous(this="positive", expressions=[self._parse_unary()]),
+        }
 
 
 def _parse(text: str) -> Expr:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from penstock.predicate.function import Constants, Signature
-from penstock.predicate.types import TIMESTAMP, TIMESTAMP_NTZ, is_integer, is_timestamp
+from penstock.predicate.types import TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_integer, is_timestamp
 
 Types = Sequence[pa.DataType]
 SignatureOf = Callable[[Types, Constants], Signature | None]
@@ -20,6 +20,7 @@ INT = pa.int32()
 BIGINT = pa.int64()
 DOUBLE = pa.float64()
 STRING = pa.string()
+BINARY = pa.binary()
 DATE = pa.date32()
 
 
@@ -53,6 +54,11 @@ def as_int(t: pa.DataType) -> bool:
     return bool((is_integer(t) and t != BIGINT) or pa.types.is_null(t))
 
 
+def is_text(t: pa.DataType) -> bool:
+    """Whether Spark casts the type to a string of its own accord; the digits of floats are Java's."""
+    return is_time(t) or is_integer(t) or is_decimal(t) or t == pa.bool_()
+
+
 def clock_type(t: pa.DataType) -> pa.DataType:
     """The timestamp type in which the time of day is read."""
     return TIMESTAMP_NTZ if t == TIMESTAMP_NTZ else TIMESTAMP
@@ -65,4 +71,8 @@ def _fits(given: pa.DataType, to: pa.DataType) -> bool:
         return as_int(given)
     if to == BIGINT:
         return is_integer(given) or bool(pa.types.is_null(given))
+    if to == STRING:
+        return is_text(given)
+    if to == BINARY and given == STRING:
+        return True
     return bool(given == to or pa.types.is_null(given))

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.predicate.tree import (
+    UNKNOWN,
     And,
     Call,
     Cast,
@@ -43,6 +44,7 @@ _RESERVED = frozenset(  # words that Spark or sqlglot would not read as a column
     )
     for word in line.split()
 )
+_TRIMMED = {"trim": "BOTH", "ltrim": "LEADING", "rtrim": "TRAILING"}
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\000", "\x1a": "\\Z"}
 # How tightly a printed node binds; an operand that binds less tightly than its parent gets parentheses.
@@ -201,14 +203,18 @@ def _print_call(node: Call, below: tuple[_Printed, ...]) -> _Printed:
         if node.name in "&|^":  # each beside another in parentheses: few know how they bind
             return f"{_within(below[0], _SUM)} {symbol} {_within(below[1], _SUM)}", level
         return f"{_within(below[0], level)} {symbol} {_within(below[1], level + 1)}", level
-    if node.name == "negative" and len(below) == 1:
-        return f"-{_within(below[0], _ATOM)}", _UNARY
+    if node.name in ("negative", "~") and len(below) == 1:
+        return f"{'-' if node.name == 'negative' else '~'}{_within(below[0], _ATOM)}", _UNARY
     if node.name == "interval" and len(node.args) == 2:
         return _interval_sql(*node.args), _ATOM
     if node.name == "add_interval":
         return f"{_within(below[0], _SUM)} + {_interval_sql(*node.args[1:])}", _SUM
     if node.name == "case":
         return _print_case([text for text, _ in below]), _ATOM
+    if node.name == UNKNOWN and isinstance(node.args[0], Literal):
+        return f"({node.args[0].value})", _ATOM
+    if node.name in _TRIMMED and len(below) == 2:
+        return f"trim({_TRIMMED[node.name]} {below[1][0]} FROM {below[0][0]})", _ATOM
     return f"{node.name}({', '.join(text for text, _ in below)})", _ATOM
 
 

@@ -15,7 +15,9 @@ from penstock.predicate.physical import Numbers, numbers
 
 # A column of text that functions compute has at most so many bytes, or `GROWTH` times those of the columns read.
 MAX_TEXT_BYTES, GROWTH = 64 << 20, 8
+_LONGEST_CHARACTER = 4
 _JOINING = frozenset(["concat", "||"])
+_PADDING = frozenset(["lpad", "rpad"])
 
 
 def text_bytes(name: str, arrays: Sequence[pa.Array]) -> int:
@@ -26,6 +28,8 @@ def text_bytes(name: str, arrays: Sequence[pa.Array]) -> int:
     """
     if name == "replace" and len(arrays) == 3:
         return _replaced_bytes(*arrays)
+    if name in _PADDING:
+        return int(np.maximum(numbers(arrays[1]).astype(np.int64), 0).sum()) * _LONGEST_CHARACTER
     return sum(array.nbytes for array in arrays) if name in _JOINING else 0
 
 

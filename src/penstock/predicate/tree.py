@@ -307,6 +307,7 @@ class Or(Expr):
         return Or(tuple(children), at=self.at)
 
 
+UNKNOWN = "expression"  # the name of a call whose first argument is SQL that only Spark understands
 TRUE = Literal(True, pa.bool_())
 FALSE = Literal(False, pa.bool_())
 NULL = Literal(None, pa.bool_())

@@ -145,7 +145,8 @@ def _is_of_another_zone(node: dict[str, Any], zone: str) -> bool:
 
 def _is_known_cast(node: dict[str, Any]) -> bool:
     """Whether the cast gives what ANSI mode gives, or a value where that fails; texts of numbers are others without."""
-    return node["mode"] in ("ANSI", "TRY") or "string" not in (node["type"], node["children"][0]["type"])
+    types = (node["type"], node["children"][0]["type"])
+    return node["mode"] in ("ANSI", "TRY") or "string" not in types or "binary" in types
 
 
 def _options(values: list[Any], t: pa.DataType) -> tuple[Literal, ...]:
