@@ -20,7 +20,8 @@ from penstock.predicate.functions import FUNCTIONS
 from penstock.predicate.types import type_name
 from tests.fuzz.values import SCALARS, TIMESTAMP, TIMESTAMP_NTZ, TYPES
 
-_OPERATORS = {"+", "-", "*", "/", "%", "div", "||"}
+_OPERATORS = {"+", "-", "*", "/", "%", "div", "||", "&", "|", "^"}
+_SIGNS = {"negative": "-", "positive": "+", "~": "~"}
 _UNITS = ("YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
 
 
@@ -85,8 +86,8 @@ def render(name: str, arguments: Sequence[str]) -> str:
     """A call as SQL: operators between their arguments, CASE and intervals in their own syntax."""
     if name in _OPERATORS:
         return f"({f' {name} '.join(arguments)})"
-    if name in ("negative", "positive"):
-        return f"({'-' if name == 'negative' else '+'}({arguments[0]}))"
+    if name in _SIGNS:
+        return f"({_SIGNS[name]}({arguments[0]}))"
     if name == "add_interval":
         return f"({arguments[0]} + INTERVAL '{arguments[1].strip('L')}' {arguments[2].strip(chr(39))})"
     if name == "case":
