@@ -296,12 +296,14 @@ def test_next_day(spark: SparkSession) -> None:
 
 
 def test_padding_parts_and_trimmed_characters(spark: SparkSession) -> None:
-    words, sizes = FEW[pa.string()], pa.array([0, 1, 3, -1, 9, None], pa.int32())
+    words = FEW[pa.string()]
     few = pa.array(["", "a", "ab", "本", " a", None])
     with Court(spark) as court:
-        for name in ("lpad", "rpad"):
-            assert court.takes(name, f"{name}(a, b)", columns_of([words, sizes]))
-            assert court.takes(name, f"{name}(a, b, c)", columns_of([words, sizes, few]))
+        for name, size in itertools.product(("lpad", "rpad"), (0, 1, 3, -1, 9)):
+            text, pad = columns_of([words, few])
+            sizes = pa.array([size] * len(text), pa.int32())
+            assert court.takes(name, f"{name}(a, {size})", [text, sizes], {1: size})
+            assert court.takes(name, f"{name}(a, {size}, c)", [text, sizes, pad], {1: size})
         for name, side in (("trim", "BOTH"), ("ltrim", "LEADING"), ("rtrim", "TRAILING")):
             assert court.takes(name, f"trim({side} b FROM a)", columns_of([words, few]))
         for part in (1, 2, -1, -2, 5, -5):

@@ -135,12 +135,12 @@ def _locate(sought: str, text: str, start: int = 1) -> int:
     return text.find(sought, start - 1) + 1 if sought else 1
 
 
-def _with_constant(signature: SignatureOf, *bad: int | None) -> SignatureOf:
-    """A third argument must be a constant, and none of these."""
+def _with_constant(signature: SignatureOf, place: int, *bad: int | None) -> SignatureOf:
+    """The argument of that place, if it is there, must be a constant, and none of these."""
 
     def checked(types: Types, constants: Constants) -> Signature | None:
-        third = constants[2] if len(constants) == 3 else (1,)
-        return None if third is None or third[0] in bad else signature(types, constants)
+        constant = constants[place] if len(constants) > place else (1,)
+        return None if constant is None or constant[0] in bad else signature(types, constants)
 
     return checked
 
@@ -176,8 +176,10 @@ _upper = _ascii_only(pc.ascii_upper)
 _length = _simple(pc.utf8_length)
 _place = by_row(INT, lambda text, sought: text.find(sought) + 1)
 _trimming = any_of(_text, exactly([STRING, STRING], STRING))
-_locating = _with_constant(any_of(_find, exactly([STRING, STRING, INT], INT)), None)
-_padded = any_of(exactly([STRING, INT], STRING), exactly([STRING, INT, STRING], STRING))
+_locating = _with_constant(any_of(_find, exactly([STRING, STRING, INT], INT)), 2, None)
+# A column of lengths may hold one that no memory holds.
+_padded = _with_constant(any_of(exactly([STRING, INT], STRING), exactly([STRING, INT, STRING], STRING)), 1)
+_part = _with_constant(exactly([STRING, STRING, INT], STRING), 2, 0)
 
 TEXT_FUNCTIONS = (
     Function("lower", _text, _lower, aliases=("lcase",), catalyst=("Lower",)),
@@ -214,5 +216,5 @@ TEXT_FUNCTIONS = (
     Function("locate", _locating, by_row(INT, _locate), aliases=("position", "charindex"), catalyst=("StringLocate",)),
     Function("lpad", _padded, by_row(STRING, _lpad), catalyst=("StringLPad",)),
     Function("rpad", _padded, by_row(STRING, _rpad), catalyst=("StringRPad",)),
-    Function("split_part", _with_constant(exactly([STRING, STRING, INT], STRING), 0), by_row(STRING, _split_part)),
+    Function("split_part", _part, by_row(STRING, _split_part)),
 )
