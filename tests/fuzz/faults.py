@@ -118,7 +118,7 @@ def _other_bucket(function: Any) -> Any:
         made = function(transform, source)
         if made is None or not transform.startswith("bucket"):
             return made
-        return lambda value: made(value + 1 if isinstance(value, int) else value)
+        return lambda value: made(value + {str: "x", bytes: b"x"}.get(type(value), 1))
 
     return wrong
 

@@ -13,10 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from tests.fuzz.values import KEYS, TYPES, UUID, array, draw, draw_uuid, neighbour
+from tests.fuzz.values import KEYS, TYPES, UUID, around_a_turn, array, draw, draw_uuid, neighbour
 
 ID = "id"
 _MODES = ("one", "one", "near", "near", "near", "near or null", "any", "any or null", "null")
+_TURNING = 0.4  # of the groups' timestamps
 _ODD_NAMES = ("{} x", "Größe {}", "{}.z", "select {}", "{}%41")
 
 
@@ -87,7 +88,9 @@ def _plain(rng: Random, t: pa.DataType, size: int) -> pa.Array:
     mode = rng.choice(_MODES)
     base = draw(rng, t)
     values: list[Any] = [base] * size
-    if mode.startswith("near"):
+    if pa.types.is_timestamp(t) and rng.random() < _TURNING:
+        values = around_a_turn(rng, size)
+    elif mode.startswith("near"):
         values = [base if rng.random() < 0.3 else neighbour(rng, t, base) for _ in range(size)]
     elif mode.startswith("any"):
         values = [draw(rng, t) for _ in range(size)]
