@@ -242,3 +242,13 @@ class TestFilesWithoutARecord:
         assert [(row["day"], row["app"], row["unknown"]) for row in table.partitions().to_pylist()] == [
             (1, None, ["app"])
         ]
+
+
+@pytest.mark.parametrize("kind", ["timestamp", "timestamp_ntz"])
+def test_the_last_second_of_a_day_before_1970_belongs_to_that_day(tmp_path: Path, kind: str) -> None:
+    table = managed_table(tmp_path, f"ts {kind}", ["day(ts)"])
+    micros = [-12_219_292_800_000_002, -12_219_292_800_000_000, -1, 0]
+    table.append(pa.table({"ts": pa.array(micros).cast(table.schema.field("ts").type)}))
+    assert table.plan().report.files.total == 4
+    for where in ("ts < '1582-10-15'", "ts >= '1582-10-15' AND ts < '1582-10-16'", "CAST(ts AS date) = '1969-12-31'"):
+        assert (table.count(where), len(table.plan(where).files)) == (1, 1)

@@ -77,9 +77,10 @@ class Evidence:
         return image(witness, expr, path, self.zone, self.with_laws) if isinstance(witness, Exact | Bounds) else None
 
     def cost(self, term: Expr) -> int:
-        """Cheap facts first: exact values, bounds, what nobody knows, and functions, whose ends are evaluated."""
+        """Cheap facts first: exact values, bounds, what nobody knows, and functions whose ends must be evaluated."""
         if not is_term(term):
-            return 3
+            partitioned = any(isinstance(witness, Exact) for witness in self.about(terms_of(term)[0]))
+            return 1 if partitioned else 3
         return min((0 if isinstance(witness, Exact) else 1 for witness in self.about(term)), default=2)
 
     def testimony(self, witness: Witness, domain: Domain, rows: Rows) -> Mask:

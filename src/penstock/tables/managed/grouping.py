@@ -15,7 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.errors import SchemaError
+from penstock.predicate.civil import DAY
 from penstock.predicate.decimals import from_unscaled
+from penstock.predicate.physical import numbers, valid, vector
 from penstock.tables.managed.coalesce import NAN
 
 _NUMBERS = {pa.date32(): pa.int32(), pa.time64("us"): pa.int64()}
@@ -89,6 +91,9 @@ def transform_array(array: pa.Array, transform: Any, kind: Any) -> pa.Array:
         return array
     if name == "void":
         return pa.nulls(len(array), pa.int32())
+    if name == "day" and pa.types.is_timestamp(array.type):  # before 1970 the core rounds up a day's last second
+        micros = array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64())
+        return vector(numbers(micros) // DAY, pa.int32(), valid(micros)).values
     if str(kind) == "uuid" and pa.types.is_string(array.type):  # as Spark has it; Iceberg hashes the bytes
         array = pa.array([None if text is None else UUID(text).bytes for text in array.to_pylist()], pa.binary(16))
     try:
