@@ -95,7 +95,8 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
     attach(spark)
     attach(spark)  # the second time does nothing, and nothing is answered twice
     # The text of a plan follows the settings of the active session, which may be one that another test has made.
-    spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)  # type: ignore[union-attr]
+    sessions: Any = spark._jvm.org.apache.spark.sql.classic.SparkSession  # type: ignore[union-attr]
+    sessions.setActiveSession(spark._jsparkSession)
     before = {key: spark.conf.get(key, None) for key in SETTINGS}
     for key, value in SETTINGS.items():
         spark.conf.set(key, value)
