@@ -20,8 +20,8 @@ _START = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
-# Spark's optimizer takes `CAST(ts AS timestamp_ntz) <= c` for `ts <= CAST(c AS timestamp)`, which is another answer in an
-# hour that the clock shows twice. What the expression means is judged, not what that rule makes of it.
+# Spark's optimizer takes `CAST(ts AS timestamp_ntz) <= c` for `ts <= CAST(c AS timestamp)`, which has another answer in
+# an hour that the clock shows twice. What the expression means is judged, not what that rule makes of it.
 _EXCLUDED = "org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison"
 # Thousands of different texts fill the heap with what the parser remembers of them, and with the texts of plans.
 _QUIET = {
