@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
@@ -53,7 +54,11 @@ class Coalesce:
         below: Size | None = None,
         values: Iterable[Any] | None = None,
         record_bytes: Size = _RECORD,
+        tuples_per_file: int | None = None,
     ) -> None:
+        if tuples_per_file is not None:
+            what = "tuples_per_file= is deprecated and ignored: a file ends where its record reaches record_bytes="
+            warnings.warn(what, DeprecationWarning, stacklevel=2)
         if not columns or not all(isinstance(column, str) and column for column in columns):
             raise LakeError("a rule names the columns whose partitions share files", hint='write Coalesce("app")')
         if len({column.lower() for column in columns}) < len(columns):
