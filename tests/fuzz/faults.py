@@ -118,9 +118,16 @@ def _other_bucket(function: Any) -> Any:
         made = function(transform, source)
         if made is None or not transform.startswith("bucket"):
             return made
-        return lambda value: made(value + {str: "x", bytes: b"x"}.get(type(value), 1))
+        return lambda value: made(_other(value))
 
     return wrong
+
+
+def _other(value: Any) -> Any:
+    """Another value of the same type."""
+    if isinstance(value, int):
+        return value ^ 1
+    return value[::-1] if isinstance(value, str | bytes) else -value
 
 
 def _no_deletes(listed: Any) -> Any:

@@ -22,6 +22,8 @@ _ORDERED = ("=", "<", "<=", ">", ">=", "BETWEEN")
 _PATTERNS = ("a%", "%", "_", "%b", "a_b", "a!%%", "A%", "%long%", "", "a%b", "\U0010ffff%", "5%")
 # Functions that Penstock does not know, and must leave to Spark.
 _OPAQUE = ("hash({}) % 2 = 0", "md5(CAST({} AS string)) > '8'", "bin({}) RLIKE '1$'", "rand(7) < 2")
+_OF_CLOCK = ("CAST({} AS timestamp_ntz)", "CAST({} AS date)", "date_trunc('HOUR', {})", "({} + INTERVAL '1' DAY)")
+_OF_CLOCK += ("({} + INTERVAL '1' MONTH)", "({} - INTERVAL '11' MONTH)")
 _UNITS = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MM", "nonsense")
 
 
@@ -65,6 +67,16 @@ class Generator:
         form = self.rng.choice(_ORDERED)
         text = self._text(form, call.text(self._name(column)), [*constants, constants[0]])
         return Predicate(text, frozenset([cell]), frozenset([form]))
+
+    def of_clock(self, column: str) -> Predicate:
+        """A function of a timestamp that loses its order where the clock or the calendar does, at one of its values."""
+        function = self.rng.choice(_OF_CLOCK)
+        known = self.known(column)
+        value = self.rng.choice(known) if known else draw(self.rng, arrow_type(self.rows.types[column]))
+        constant = function.format(literal(value, arrow_type(self.rows.types[column])))
+        form = self.rng.choice(_ORDERED[:-1])
+        text = f"{function.format(self._name(column))} {form} {constant}"
+        return Predicate(text, forms=frozenset([form]))
 
     def of_column(self, column: str) -> Predicate:
         """A plain comparison of a column with values that it has."""
@@ -113,13 +125,17 @@ class Generator:
     def value(self, column: str) -> Any:
         """A value of a column, one close to it, or any other."""
         t = self.rows.table.schema.field(column).type
-        if column not in self._values:
-            self._values[column] = [v for v in physical(self.rows.table.column(column)) if v is not None]
-        known = self._values[column]
+        known = self.known(column)
         if not known or self.rng.random() < 0.15:
             return draw(self.rng, t)
         value = self.rng.choice(known)
         return value if self.rng.random() < 0.6 else neighbour(self.rng, t, value)
+
+    def known(self, column: str) -> list[Any]:
+        """The values that a column has."""
+        if column not in self._values:
+            self._values[column] = [v for v in physical(self.rows.table.column(column)) if v is not None]
+        return self._values[column]
 
     def _name(self, column: str) -> str:
         """A column's name, in any case."""

@@ -44,13 +44,13 @@ def arrow_type(name: str) -> pa.DataType:
     return pa.string() if name == UUID else TYPES[name]
 
 
-def draw_rows(rng: Random, types: Sequence[str], groups: int, most: int = 7) -> Rows:
+def draw_rows(rng: Random, types: Sequence[str], zone: str, groups: int, most: int = 7) -> Rows:
     """Rows with one column of each type or more."""
     sizes = [rng.randrange(1, most + 1) for _ in range(groups)]
     names = _names(rng, types)
     arrays = [pa.array(range(sum(sizes)), pa.int64())]
     for name in names.values():
-        parts = [_part(rng, name, size) for size in sizes]
+        parts = [_part(rng, name, zone, size) for size in sizes]
         arrays.append(pa.concat_arrays(parts))
     starts = tuple(sum(sizes[:i]) for i in range(groups))
     return Rows(pa.table(arrays, names=[ID, *names]), names, starts)
@@ -65,14 +65,14 @@ def _names(rng: Random, types: Sequence[str]) -> dict[str, str]:
     return names
 
 
-def _part(rng: Random, name: str, size: int) -> pa.Array:
+def _part(rng: Random, name: str, zone: str, size: int) -> pa.Array:
     t = arrow_type(name)
     if pa.types.is_struct(t):
-        children = [_plain(rng, f.type, size) for f in t]
+        children = [_plain(rng, f.type, zone, size) for f in t]
         mask = pa.array([rng.random() < 0.1 for _ in range(size)])
         return pa.StructArray.from_arrays(children, fields=list(t), mask=mask)
     if pa.types.is_map(t):
-        columns = {key: _plain(rng, t.item_type, size).to_pylist() for key in KEYS}
+        columns = {key: _plain(rng, t.item_type, zone, size).to_pylist() for key in KEYS}
         shares = {key: rng.choice([0, 0.2, 0.8, 1]) for key in KEYS}
         maps: list[Any] = [
             None if rng.random() < 0.1 else [(k, columns[k][i]) for k in KEYS if rng.random() < shares[k]]
@@ -81,15 +81,15 @@ def _part(rng: Random, name: str, size: int) -> pa.Array:
         return pa.array(maps, t)
     if pa.types.is_list(t):
         return pa.array([rng.choice([None, [], [1], [1, None, 3], [rng.randrange(9)]]) for _ in range(size)], t)
-    return _uuids(rng, size) if name == UUID else _plain(rng, t, size)
+    return _uuids(rng, size) if name == UUID else _plain(rng, t, zone, size)
 
 
-def _plain(rng: Random, t: pa.DataType, size: int) -> pa.Array:
+def _plain(rng: Random, t: pa.DataType, zone: str, size: int) -> pa.Array:
     mode = rng.choice(_MODES)
     base = draw(rng, t)
     values: list[Any] = [base] * size
     if pa.types.is_timestamp(t) and rng.random() < _TURNING:
-        values = around_a_turn(rng, size)
+        values = around_a_turn(rng, zone, size)
     elif mode.startswith("near"):
         values = [base if rng.random() < 0.3 else neighbour(rng, t, base) for _ in range(size)]
     elif mode.startswith("any"):

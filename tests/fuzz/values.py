@@ -83,11 +83,15 @@ _MICROS += [-12_219_292_800 * 10**6, -62_135_596_800 * 10**6, 253_402_300_799_99
 # The last days of January 2026, whose months later are in another order.
 _MICROS += [1_769_767_200 * 10**6, 1_769_850_000 * 10**6, 1_769_810_400 * 10**6, 1_769_900_000 * 10**6]
 _MICROS += [1_777_593_600 * 10**6 + 123_456, 1_000_000_000_000_000_000, -3_000 * 365 * DAY]
-# The clocks of New York and of Lord Howe Island go back, Apia's calendar leaves out a day; the end of January, whose
-# last days are the same day a month later. Each with the distance at which values are drawn around it.
+# Where functions of the clock or the calendar lose their order, and the distance at which values are drawn there: the
+# end of January, whose last days are the same day a month later; clocks that go back; a day that Apia left out.
 _MINUTE = 60 * 10**6
-_TURNS = [(1_793_512_800 * 10**6, 15 * _MINUTE), (1_775_314_800 * 10**6, 5 * _MINUTE)]
-_TURNS += [(1_325_239_200 * 10**6, 150 * _MINUTE), (1_769_817_600 * 10**6, 180 * _MINUTE)]
+_MONTH_END = (1_769_817_600 * 10**6, 180 * _MINUTE)
+_TURNS = {
+    "America/New_York": (1_793_512_800 * 10**6, 15 * _MINUTE),
+    "Australia/Lord_Howe": (1_775_314_800 * 10**6, 5 * _MINUTE),
+    "Pacific/Apia": (1_325_239_200 * 10**6, 150 * _MINUTE),
+}
 _DOUBLES = [0.0, -0.0, math.nan, math.inf, -math.inf, 1.0, -1.0, 1.5, 0.1, 1e9, -1e9, 1e300, -1e300, 5e-324, 2.0**53]
 _FLOATS = [*_DOUBLES[:11], 16_777_216.0, 16_777_217.0, 1.401298464324817e-45, 3.4028234663852886e38]
 
@@ -120,10 +124,10 @@ def draw(rng: Random, t: pa.DataType) -> Any:
     return rng.choice([*_MICROS, rng.randrange(1_767_225_600, 1_798_761_600) * 10**6 + rng.randrange(10**6)])
 
 
-def around_a_turn(rng: Random, count: int) -> list[int]:
+def around_a_turn(rng: Random, zone: str, count: int) -> list[int]:
     """Timestamps on both sides of a moment where functions of the clock or the calendar lose their order."""
-    turn, step = rng.choice(_TURNS)
-    return [turn + rng.randrange(-12, 13) * step for _ in range(count)]
+    turn, step = rng.choice([_MONTH_END, _TURNS.get(zone, _MONTH_END)])
+    return [turn - rng.randrange(1, 5) * step, *(turn + rng.randrange(-1, 11) * step for _ in range(count - 1))]
 
 
 def neighbour(rng: Random, t: pa.DataType, value: Any) -> Any:

@@ -17,10 +17,12 @@ from tests.fuzz.rows import Rows, draw_rows
 from tests.fuzz.values import TYPES, UUID
 
 KINDS = ("hive", "iceberg", "managed")
-CELLS = 170  # of the registry, asked in one world
+CELLS = 330  # of the registry, asked in one world
 TRIES = 8  # for a cell that was missed: Spark refuses some constants
 ZONED = 20  # more of those that depend on the zone
-LAWFUL = 50  # more of those that let bounds travel
+LAWFUL = 25  # more of those that let bounds travel
+INTRICATE = 25  # and of those whose laws have a slack or follow the clock
+OF_CLOCK = 30  # for each column of timestamps
 _HIVE_ONLY = ("tinyint", "smallint")
 
 
@@ -49,10 +51,14 @@ def draw_world(seed: str, number: int, only: Sequence[Cell] = (), *, cells: int 
     wanted = [*only] * TRIES or _slice(seed, number, cells)
     types = list(dict.fromkeys([*(cell.type for cell in wanted), *_more_types(rng, kind), "timestamp", "date"]))
     wanted += rng.sample([cell for cell in zoned_cells() if cell.type in types], ZONED)
-    rows = draw_rows(rng, [t for t in types if kind == "hive" or t not in _HIVE_ONLY], groups=rng.randrange(8, 16))
+    kept = [t for t in types if kind == "hive" or t not in _HIVE_ONLY]
+    rows = draw_rows(rng, kept, zone, groups=rng.randrange(8, 16))
     generator = Generator(rng, rows)
     predicates = [generator.of_cell(cell) for cell in wanted if rows.of_type(cell.type)]
     predicates += _of_laws(rng, generator)
+    predicates += [
+        generator.of_clock(c) for c, t in rows.types.items() if t.startswith("timestamp") for _ in range(OF_CLOCK)
+    ]
     predicates += [generator.of_column(column) for column in rows.types for _ in range(2)]
     predicates += [generator.nested() for _ in range(trees // 2)]
     predicates += [generator.tree(rng.choice([1, 2, 3])) for _ in range(trees)]
@@ -66,8 +72,8 @@ def _of_laws(rng: Random, generator: Generator) -> list[Predicate]:
     for cell, call in known:
         by_function.setdefault(cell.function, []).append((cell, call))
     intricate = [(cell, call) for cell, call in known if (law := law_of(call)) and (law.slack or law.clock)]
-    drawn = [rng.choice(by_function[rng.choice(list(by_function))]) for _ in range(LAWFUL // 2)]
-    return [generator.of_law(*each) for each in [*drawn, *rng.choices(intricate, k=LAWFUL // 2)]]
+    drawn = [rng.choice(by_function[rng.choice(list(by_function))]) for _ in range(LAWFUL)]
+    return [generator.of_law(*each) for each in [*drawn, *rng.choices(intricate, k=INTRICATE)]]
 
 
 def worlds_for_all_cells(cells: int = CELLS) -> int:

@@ -6,7 +6,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -36,6 +36,17 @@ def spark() -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _active_session() -> None:
+    """Texts of plans and literals follow the active session: the shared one, not one that another file has made."""
+    from pyspark.sql import SparkSession
+
+    shared = SparkSession._instantiatedSession
+    if shared is not None and shared._sc._jsc is not None:
+        jvm: Any = shared._jvm
+        jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(shared._jsparkSession)
 
 
 @pytest.fixture

@@ -94,9 +94,6 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
     root = tmp_path_factory.mktemp("maps")
     attach(spark)
     attach(spark)  # the second time does nothing, and nothing is answered twice
-    # The text of a plan follows the settings of the active session, which may be one that another test has made.
-    sessions: Any = spark._jvm.org.apache.spark.sql.classic.SparkSession  # type: ignore[union-attr]
-    sessions.setActiveSession(spark._jsparkSession)
     before = {key: spark.conf.get(key, None) for key in SETTINGS}
     for key, value in SETTINGS.items():
         spark.conf.set(key, value)
