@@ -26,7 +26,7 @@ class TestBadInput:
         for name in ("web.nosuch", "nosuch.t", "nosuch.deep.t"):
             with pytest.raises(LakeError, match=r"no table .* there are: web\.t"):
                 penstock.connect(tmp_path).table(name)
-        with pytest.raises(LakeError, match="is no name of a table"):
+        with pytest.raises(LakeError, match="invalid table name"):
             penstock.connect(tmp_path).table("t")
 
     def test_a_lake_that_is_only_looked_at_is_not_made(self, tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def test_compact_takes_a_predicate(table: ManagedTable, tmp_path: Path) -> None:
         (["ingest", "nosuch.csv", "web.t"], "nosuch.csv does not exist"),
         (["ingest", "nosuch", "web.t"], "nosuch does not exist"),
         (["ingest", "a.csv", "web.t", "--mode", "replace"], "'replace' is not one of 'append', 'overwrite'"),
-        (["ingest", "a.csv", "t"], "'t' is no name of a table; write namespace.name"),
+        (["ingest", "a.csv", "t"], "invalid table name 't'; write namespace.name"),
         (["ingest", "a.csv", "web.t", "--below", "1MB"], "--below is given without --coalesce"),
         (["ingest", "a.csv", "web.t", "--coalesce", "app", "--below", "much"], "'much' is no size"),
         (["ingest", "a.csv", "web.t", "--partition-by", "n"], "is partitioned by identity of app, not by n"),

@@ -79,5 +79,5 @@ def test_what_is_configured_anyway_is_not_asked_for(tmp_path: Path, monkeypatch:
 
 @pytest.mark.parametrize("name", ["h", "web.h.x", "web.h/x", "../web.h", ""])
 def test_a_name_that_cannot_be_kept_is_said(tmp_path: Path, name: str) -> None:
-    with pytest.raises(LakeError, match="is no name of a table"):
+    with pytest.raises(LakeError, match="invalid table name"):
         penstock.connect(tmp_path).register(name, layout(tmp_path))

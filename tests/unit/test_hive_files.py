@@ -23,11 +23,11 @@ def beside(root: Path, rows: pa.Table, schema: object = "n bigint", **options: o
     return penstock.hive(root, "k int", schema)
 
 
-@pytest.mark.parametrize("octets", [b"PAR1", b"not Parquet at all", b"PAR1" + b"x" * 100 + b"PAR1"])
-def test_a_file_that_is_no_parquet_plans_and_is_an_error_when_read(tmp_path: Path, octets: bytes) -> None:
+@pytest.mark.parametrize("content", [b"PAR1", b"not Parquet at all", b"PAR1" + b"x" * 100 + b"PAR1"])
+def test_a_file_that_is_no_parquet_plans_and_is_an_error_when_read(tmp_path: Path, content: bytes) -> None:
     write_file(tmp_path / "k=1" / "a.parquet")
     (tmp_path / "k=2").mkdir()
-    (tmp_path / "k=2" / "b.parquet").write_bytes(octets)
+    (tmp_path / "k=2" / "b.parquet").write_bytes(content)
     table = penstock.hive(tmp_path, "k int")
     assert len(table.plan().files) == 2
     with pytest.raises(PenstockError, match=r"k=2/b\.parquet"):
@@ -48,8 +48,8 @@ def test_a_file_that_was_cut_or_damaged_is_an_error_that_names_it(tmp_path: Path
     path = tmp_path / "k=2" / "b.parquet"
     whole = path.read_bytes()
     damaged = whole[:100] + bytes(reversed(whole[100:2000])) + whole[2000:]
-    for octets in (whole[: len(whole) // 2], damaged):
-        path.write_bytes(octets)
+    for content in (whole[: len(whole) // 2], damaged):
+        path.write_bytes(content)
         with pytest.raises(PenstockError, match=r"k=2/b\.parquet"):
             table.arrow()
 

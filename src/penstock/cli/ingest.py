@@ -212,7 +212,7 @@ def _existing(lake: Any, place: Mapping[str, Any], rule: Any, hot: Any) -> Any:
 
     name = place["table"]
     if "/" in name or "." not in name.strip("."):
-        raise LakeError(f"{name!r} is no name of a table", hint="write namespace.name")
+        raise LakeError(f"invalid table name {name!r}", hint="write namespace.name")
     with clear_errors("the catalog", {}):
         if name not in lake.tables():
             return None

@@ -31,17 +31,17 @@ def report(
     if json:
         echo(jsonlib.dumps(data, indent=2))
         return
-    octets = page(data).encode()
+    content = page(data).encode()
     try:
         with open(output, "wb") as file:
-            file.write(octets)
+            file.write(content)
     except OSError as error:
         raise _cannot_write(output, error.strerror or str(error)) from None
     for note in data["notes"]:
         echo_note(note)
     kept, total = data["report"]["files"]["kept"], data["table"]["files"]
     said = f"{Counted(kept, total, 'file')} {'is' if kept == 1 else 'are'} read"
-    echo(f"{output}: {human_bytes(len(octets))}; {said}")
+    echo(f"{output}: {human_bytes(len(content))}; {said}")
 
 
 def serve(place: Mapping[str, str], port: int, advice: bool, show: bool, json: bool = False) -> None:

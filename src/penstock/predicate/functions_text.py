@@ -105,7 +105,7 @@ def _replace(text: str, search: str, replacement: str = "") -> str:
 
 
 def _trimmed(side: Callable[[pa.Array, str], pa.Array], slow: Callable[[str, str], str]) -> _Kernel:
-    """Spaces taken away, or any characters of a second text."""
+    """Spaces removed from the ends, or any characters of a second text."""
     general = by_row(STRING, slow)
     return lambda arrays, zone: general(arrays, zone) if len(arrays) == 2 else Vector(side(arrays[0], " "))
 

@@ -82,7 +82,7 @@ class Declarations:
     def _path(self, name: str) -> Path:
         if not _NAME.fullmatch(name):
             hint = "write namespace.name, in letters, digits and underscores"
-            raise LakeError(f"{name!r} is no name of a table", hint=hint)
+            raise LakeError(f"invalid table name {name!r}", hint=hint)
         namespace, _, table = name.partition(".")
         return self.warehouse / "penstock" / "tables" / namespace / f"{table}.json"
 

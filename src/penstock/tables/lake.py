@@ -104,7 +104,7 @@ class Lake:
         from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
         if "." not in name.strip("."):
-            raise LakeError(f"{name!r} is no name of a table", hint="write namespace.name")
+            raise LakeError(f"invalid table name {name!r}", hint="write namespace.name")
         if self._has_catalog():
             try:
                 with clear_errors("the catalog", {}):

@@ -48,7 +48,7 @@ def create(
     own = hot if rule is None else hot | _rule_properties(iceberg, spec, rule)
     namespace = name.rpartition(".")[0]
     if not namespace:
-        raise LakeError(f"{name!r} is no name of a table", hint="write namespace.name")
+        raise LakeError(f"invalid table name {name!r}", hint="write namespace.name")
     catalog.create_namespace_if_not_exists(namespace)
     try:
         return catalog.create_table(name, iceberg, partition_spec=spec, properties={**properties, **own})
