@@ -108,8 +108,9 @@ def test_the_target_size_of_the_table_is_used(tmp_path: Path) -> None:
 def test_files_that_end_because_their_records_are_long_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    defaults = {"below": None, "values": None, "record_bytes": 6 * (len("app00") + 14)}
-    monkeypatch.setattr(penstock.Coalesce.__init__, "__kwdefaults__", defaults)
+    defaults = penstock.Coalesce.__init__.__kwdefaults__ or {}
+    shorter = defaults | {"record_bytes": 6 * (len("app00") + 14)}
+    monkeypatch.setattr(penstock.Coalesce.__init__, "__kwdefaults__", shorter)
     table = made(tmp_path, rows())
     by_app = option(table.advise(), "app")
     assert by_app.files == 2 * APPS / 6
