@@ -32,6 +32,7 @@ from tests.spark.predicate_rows import DDL, SCHEMA
 Said = Answers | str
 NOT_ANALYSED, NOT_PARSED, NOT_RUN = "refused by the analyzer", "refused by the parser", "raised for the whole query"
 TOO_DEEP = "too deep for Spark's parser"
+_REFUSALS = (AnalysisException, Py4JJavaError)  # the second: an assertion of the analyzer's own, INTERNAL_ERROR
 
 
 # PySpark writes every refusal to stderr, with the whole stack of the JVM; here they are expected.
@@ -103,7 +104,7 @@ def _answers(frame: DataFrame, taken: dict[str, Column]) -> dict[str, Said]:
     """The answers of one query; where something stops it, the texts are asked alone or by halves until it is found."""
     try:
         query = frame.select(*(column.alias(f"c{i}") for i, column in enumerate(taken.values())))
-    except AnalysisException:
+    except _REFUSALS:
         if len(taken) == 1:
             return dict.fromkeys(taken, NOT_ANALYSED)
         good = {text: column for text, column in taken.items() if _is_analysed(frame, column)}
@@ -133,7 +134,7 @@ def _answer(words: pa.Array) -> Said:
 def _is_analysed(frame: DataFrame, column: Column) -> bool:
     try:
         frame.select(column)
-    except AnalysisException:
+    except _REFUSALS:
         return False
     return True
 
