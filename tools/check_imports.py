@@ -4,7 +4,7 @@ Dependencies point downwards only, so that planning works where neither Spark no
 every package can be understood with those below it alone. The rules are the tables below; the rest of the
 module reads the sources with `ast`, runs nothing of them, and names every import that breaks a rule:
 
-    src/penstock/prune/bounds.py:7: prune imports penstock.tables.hive; allowed: errors, progress, predicate, prune
+    src/penstock/prune/bounds.py:7: prune imports penstock.tables.hive; allowed: errors, deprecation, progress, predicate, prune
 
 An import inside a function or under TYPE_CHECKING is a dependency all the same and obeys the layers; only
 the rule on startup time lets it pass. Names that are put together at run time are not seen.
@@ -19,7 +19,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # From the bottom: each may import those before it, and itself.
-LAYERS = ("errors", "progress", "predicate", "prune", "shred", "tables", "stream", "spark", "report", "cli")
+LAYERS = (
+    "errors",
+    "deprecation",
+    "progress",
+    "predicate",
+    "prune",
+    "shred",
+    "tables",
+    "stream",
+    "spark",
+    "report",
+    "cli",
+)
 
 # What every package may take from `penstock` itself; the public surface lies above them all.
 ROOT_NAMES = frozenset({"__version__"})

@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from penstock.tables.iceberg.open import iceberg
     from penstock.tables.lake import connect
     from penstock.tables.managed.coalesce import Coalesce
+    from penstock.tables.memory import MemoryTable
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Coalesce",
+    "MemoryTable",
     "PenstockError",
     "PenstockWarning",
     "Shred",
@@ -40,6 +42,7 @@ __all__ = [
 # Public name -> the module that has it. A new name goes here, into __all__ and under TYPE_CHECKING.
 _HOMES = {
     "Coalesce": "penstock.tables.managed.coalesce",
+    "MemoryTable": "penstock.tables.memory",
     "PenstockError": "penstock.errors",
     "PenstockWarning": "penstock.errors",
     "Shred": "penstock.shred.rule",

@@ -63,7 +63,7 @@ def test_no_package_may_import_what_lies_above(tmp_path, place):
 def test_an_upward_import_is_found_however_it_is_written(tmp_path, source):
     (found,) = problems(tmp_path, {"prune/one.py": source})
     assert "prune imports penstock.tables" in found
-    assert found.endswith("; allowed: errors, progress, predicate, prune")
+    assert found.endswith("; allowed: errors, deprecation, progress, predicate, prune")
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,8 @@ def test_the_command_fails_on_a_violation_and_prints_it(tmp_path, capsys):
     problems(tmp_path, {"prune/one.py": "import penstock.cli"})
     assert main([str(tmp_path / "penstock")]) == 1
     assert (
-        "one.py:1: prune imports penstock.cli; allowed: errors, progress, predicate, prune" in capsys.readouterr().out
+        "one.py:1: prune imports penstock.cli; allowed: errors, deprecation, progress, predicate, prune"
+        in capsys.readouterr().out
     )
 
 

@@ -12,12 +12,12 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import penstock
+from penstock import MemoryTable
 from penstock.prune.html import cell, columns, facts, grid
 from penstock.prune.plan import Plan
 from penstock.tables.hive.table import HiveTable
 from penstock.tables.managed.advice import Advice
 from penstock.tables.managed.table import ManagedTable
-from penstock.tables.memory import MemoryTable
 from tests.fixtures.managed_tables import managed_table
 
 HOSTILE = "</td><script>alert(\"1\")</script><img src=x onerror='a'>&amp;\u202eb"

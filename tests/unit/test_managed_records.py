@@ -171,8 +171,3 @@ def _text(table: ManagedTable, path: str) -> str:
     (task,) = [task for task in table.plan().files if task.path == path]
     assert task.logical is not None
     return json.dumps(task.logical.tuples)
-
-
-def test_the_old_limit_of_records_is_taken_with_a_warning() -> None:
-    with pytest.warns(DeprecationWarning, match="record_bytes="):
-        assert Coalesce("app", tuples_per_file=7) == Coalesce("app")

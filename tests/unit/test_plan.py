@@ -6,11 +6,11 @@ import json
 import pyarrow as pa
 import pytest
 
+from penstock import MemoryTable
 from penstock.errors import EvaluationError, PenstockError, SchemaError
 from penstock.predicate.bind import bind_text
 from penstock.predicate.evaluate import filter_table
 from penstock.prune.verdict import Verdict
-from penstock.tables.memory import MemoryTable
 
 
 def moment(day: int, hour: int = 0) -> dt.datetime:

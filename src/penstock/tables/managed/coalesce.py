@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from typing import Any
 from uuid import UUID
 
+from penstock.deprecation import deprecated
 from penstock.errors import LakeError
 from penstock.shred.names import read_names, write_names
 
@@ -57,8 +57,8 @@ class Coalesce:
         tuples_per_file: int | None = None,
     ) -> None:
         if tuples_per_file is not None:
-            what = "tuples_per_file= is deprecated and ignored: a file ends where its record reaches record_bytes="
-            warnings.warn(what, DeprecationWarning, stacklevel=2)
+            name = "Coalesce(tuples_per_file=…)"
+            deprecated(name, since="0.2", removed_in="0.4", instead="record_bytes=")
         if not columns or not all(isinstance(column, str) and column for column in columns):
             raise LakeError("a rule names the columns whose partitions share files", hint='write Coalesce("app")')
         if len({column.lower() for column in columns}) < len(columns):
