@@ -4,7 +4,7 @@ Dependencies point downwards only, so that planning works where neither Spark no
 every package can be understood with those below it alone. The rules are the tables below; the rest of the
 module reads the sources with `ast`, runs nothing of them, and names every import that breaks a rule:
 
-    src/penstock/prune/bounds.py:7: prune imports penstock.tables.hive; allowed: errors, deprecation, progress, predicate, prune
+    src/penstock/progress.py:7: progress imports penstock.tables.hive; allowed: errors, deprecation, progress
 
 An import inside a function or under TYPE_CHECKING is a dependency all the same and obeys the layers; only
 the rule on startup time lets it pass. Names that are put together at run time are not seen.
