@@ -1,7 +1,7 @@
 # Everything a developer runs; `make` alone lists the targets.
 #
 #   PYTHON=/path/to/python   the interpreter that .venv is made from (default: the first that is new enough)
-#   ARGS="-k bounds -x"      more options for pytest
+#   ARGS="-k bounds -x"      more options for pytest, the fuzzer or uv
 #   ONLY=name                one benchmark
 #   SECONDS=3600 SEED=7      how long the fuzzer runs, and what all its randomness follows from
 
@@ -10,6 +10,7 @@ MAKEFLAGS += --no-print-directory
 
 VENV   := .venv
 STAMP  := $(VENV)/.installed
+PINS   := requirements/constraints.txt
 RUN    := $(VENV)/bin/python
 PYTHON ?=
 ARGS   ?=
@@ -58,6 +59,15 @@ format: $(STAMP)  ## let ruff fix and format the code
 	@$(RUN) -m ruff check --fix-only .
 	@$(RUN) -m ruff format .
 
+# Pins that still fit are kept; ARGS=--upgrade moves all of them to the newest versions. An environment that exists is
+# used as it is: setting it up again fails where the old pins contradict pyproject.toml.
+.PHONY: lock
+lock:  ## pin the versions that .venv gets, after a change of dependencies in pyproject.toml
+	@$(RUN) -m uv --version >/dev/null 2>&1 || $(MAKE) $(STAMP)
+	@$(RUN) -m uv pip compile pyproject.toml --extra dev --extra docs --extra spark --output-file $(PINS) --quiet \
+	    --universal --python-version 3.11 --fork-strategy fewest --strip-extras --no-annotate --no-emit-index-url \
+	    --custom-compile-command "make lock" $(ARGS)
+
 .PHONY: bench
 bench: $(STAMP)  ## every benchmark, or one: make bench ONLY=name
 	@$(if $(filter-out $(BENCHMARKS),$(ONLY)),echo "no benchmark '$(ONLY)'; there are: $(BENCHMARKS)" >&2; exit 2)
@@ -84,8 +94,8 @@ clean:  ## remove .venv and everything else that make creates
 
 # The candidates are run, not only looked up: a pyenv shim exists also for versions that are switched off, and Debian's
 # python3 has a venv module that fails until python3-venv is installed.
-$(STAMP): pyproject.toml
-	@echo "setting up $(VENV) (once, and again when pyproject.toml changes) ..."
+$(STAMP): pyproject.toml $(PINS)
+	@echo "setting up $(VENV) (once, and again when pyproject.toml or the pins change) ..."
 	@new_enough='import sys; sys.exit(sys.version_info < (3, 11))'; \
 	if ! { $(RUN) -c "$$new_enough" && $(RUN) -m pip --version; } >/dev/null 2>&1; then \
 	    found=; \
@@ -102,7 +112,7 @@ $(STAMP): pyproject.toml
 	        exit 1; \
 	    fi; \
 	fi
-	@$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs,spark]'
+	@$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs,spark]' --constraint $(PINS)
 	@touch $@
 
 # Spark's own rule: $JAVA_HOME/bin/java where it is set, else the java on the path. Java 8 calls itself 1.8.

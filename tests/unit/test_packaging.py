@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 import zipfile
 from importlib import metadata, resources
@@ -9,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 
 import penstock
 from tools import smoke_test
 
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
+PINS = PROJECT.parent / "requirements" / "constraints.txt"
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +56,27 @@ def test_what_moves_between_releases_has_an_upper_bound(project: dict[str, Any])
         (found,) = [text for text in wanted if text.startswith(name)]
         assert ">=" in found
         assert ",<" in found
+
+
+def test_every_requirement_is_pinned_to_a_version_that_it_allows(project: dict[str, Any]) -> None:
+    extras = project["project"]["optional-dependencies"]
+    wanted = map(Requirement, [*project["project"]["dependencies"], *extras["dev"], *extras["docs"], *extras["spark"]])
+    lines = [line for line in PINS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    pins = {pin.name: str(pin.specifier).removeprefix("==") for pin in map(Requirement, lines)}
+    assert [str(r) for r in wanted if r.name not in pins or pins[r.name] not in r.specifier] == []  # if not: make lock
+
+
+def test_pins_name_versions_and_no_place_to_download_from() -> None:
+    text = PINS.read_text(encoding="utf-8")
+    assert "://" not in text
+    assert "--" not in text
+
+
+def test_pre_commit_runs_the_linters_of_make_lint() -> None:
+    recipe = (PROJECT.parent / "Makefile").read_text(encoding="utf-8").split("\nlint:")[1].split("\n\n")[0]
+    hooks = (PROJECT.parent / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    linters = [line.removeprefix("\t@$(RUN) ") for line in recipe.splitlines()[1:]]
+    assert re.findall(r"entry: \.venv/bin/python (.+)", hooks) == linters
 
 
 def test_the_smoke_test_wants_one_wheel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
