@@ -32,8 +32,8 @@ from pyiceberg.types import LongType
 import penstock
 from benchmarks._iceberg_metadata import FIRST_DAY, MICROS, ROWS, Made, build
 from benchmarks._timing import best
-from penstock.tables.iceberg import open as opening
-from penstock.tables.iceberg.cache import default_cache
+from penstock.tables.iceberg.manifest.manifest_cache import default_cache
+from penstock.tables.iceberg.metadata import catalogs as opening
 from tests.interop.iceberg_judge import IcebergJudge
 from tools.fetch_jars import Unavailable, fetch_iceberg_judge
 

@@ -24,9 +24,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.predicate.bind import bind_text
-from penstock.predicate.schema import as_schema
-from penstock.predicate.tree import Column
+from penstock.expr.bind import bind_text
+from penstock.expr.schema import as_schema
+from penstock.expr.tree import Column
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Bounds, Exact, Fact, Tuples
 from penstock.prune.judge import Judgement, Pruner

@@ -31,8 +31,7 @@ import pyarrow.parquet as pq
 import penstock
 from benchmarks._streams import Watched, remember_triggers, with_rows
 from penstock.stream.feed import Limit
-from penstock.stream.open import open_feed
-from penstock.stream.options import StreamOptions
+from penstock.stream.stream_options import StreamOptions
 
 ROUNDS = int(os.environ.get("PENSTOCK_BENCH_ROUNDS", "100"))
 BORN, FILE_ROWS = 100, 3
@@ -101,7 +100,7 @@ Source = Directories | Managed
 
 def without_spark(source: Source) -> list[Round]:
     """The source alone, as Spark's driver uses it: find what is new, then read it."""
-    feed = open_feed(source.table, StreamOptions(where=WHERE, starting="latest"))
+    feed = source.table.feed(StreamOptions(where=WHERE, starting="latest"))
     at, found, rows = feed.start(), list[Round](), list[Row]()
     for number in range(ROUNDS):
         source.grow(number)

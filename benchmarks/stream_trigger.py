@@ -45,8 +45,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 import penstock
 from benchmarks import _streams
 from benchmarks._streams import Trigger, Watched, with_rows
-from penstock.spark.s3 import general_options
-from penstock.tables.lake import Lake
+from penstock.lake.lake import Lake
+from penstock.spark.scan.s3a_options import general_options
 from tests.interop.iceberg_judge import IcebergJudge, close_shared_judge, shared_judge
 from tests.s3.server import KEY_ID, SECRET, S3Server
 from tools.fetch_jars import Unavailable, fetch

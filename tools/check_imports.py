@@ -23,11 +23,14 @@ LAYERS = (
     "errors",
     "deprecation",
     "progress",
-    "predicate",
+    "quantities",
+    "expr",
     "prune",
-    "shred",
-    "tables",
+    "storage",
+    "maps",
     "stream",
+    "tables",
+    "lake",
     "spark",
     "report",
     "cli",
@@ -40,8 +43,8 @@ ROOT_NAMES = frozenset({"__version__"})
 LIBRARIES = {
     "pyspark": frozenset({"spark", "report", "cli"}),
     "py4j": frozenset({"spark", "report", "cli"}),
-    "click": frozenset({"shred", "tables", "stream", "spark", "report", "cli"}),
-    "rich": frozenset({"progress", "shred", "tables", "stream", "spark", "report", "cli"}),
+    "click": frozenset({"cli"}),
+    "rich": frozenset({"progress", "report", "cli"}),
 }
 
 # The public surface promises `table.dataframe(spark)`: the one module that keeps it reaches up, inside a function.

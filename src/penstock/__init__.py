@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from penstock.errors import PenstockError, PenstockWarning
-    from penstock.shred.rule import Shred
-    from penstock.spark.session import attach, session
-    from penstock.spark.stream_report import stream_report
-    from penstock.tables.hive.table import hive
-    from penstock.tables.iceberg.open import iceberg
-    from penstock.tables.lake import connect
-    from penstock.tables.managed.coalesce import Coalesce
+    from penstock.lake.lake import connect
+    from penstock.lake.layout.coalesce import Coalesce
+    from penstock.maps.shred_rule import Shred
+    from penstock.spark.session.session import attach, session
+    from penstock.spark.stream.stream_report import stream_report
+    from penstock.tables.hive.hive_table import hive
+    from penstock.tables.iceberg.metadata.catalogs import iceberg
     from penstock.tables.memory import MemoryTable
 
 __version__ = "0.1.0"
@@ -41,17 +41,17 @@ __all__ = [
 
 # Public name -> the module that has it. A new name goes here, into __all__ and under TYPE_CHECKING.
 _HOMES = {
-    "Coalesce": "penstock.tables.managed.coalesce",
+    "Coalesce": "penstock.lake.layout.coalesce",
     "MemoryTable": "penstock.tables.memory",
     "PenstockError": "penstock.errors",
     "PenstockWarning": "penstock.errors",
-    "Shred": "penstock.shred.rule",
-    "attach": "penstock.spark.session",
-    "connect": "penstock.tables.lake",
-    "hive": "penstock.tables.hive.table",
-    "iceberg": "penstock.tables.iceberg.open",
-    "session": "penstock.spark.session",
-    "stream_report": "penstock.spark.stream_report",
+    "Shred": "penstock.maps.shred_rule",
+    "attach": "penstock.spark.session.session",
+    "connect": "penstock.lake.lake",
+    "hive": "penstock.tables.hive.hive_table",
+    "iceberg": "penstock.tables.iceberg.metadata.catalogs",
+    "session": "penstock.spark.session.session",
+    "stream_report": "penstock.spark.stream.stream_report",
 }
 
 

@@ -19,9 +19,9 @@ from click.testing import CliRunner
 
 import penstock
 from penstock.cli.main import main
-from penstock.report.data import Collector, collect
+from penstock.report.live_page import Server
 from penstock.report.page import page as page_of
-from penstock.report.serve import Server
+from penstock.report.page_data import Collector, collect
 from tests.fixtures.pages import HOSTILE, hive_table, hostile_table, log_table, shared_table, shredded_table
 
 CHROMIUM = next(

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 
 from penstock.errors import EvaluationError, PenstockError
-from penstock.predicate.bind import bind_text
-from penstock.predicate.evaluate import filter_table
-from penstock.predicate.types import type_name
-from penstock.predicate.values import from_arrow
+from penstock.expr.bind import bind_text
+from penstock.expr.kernels.evaluate import filter_table
+from penstock.expr.kernels.python_values import from_arrow
+from penstock.expr.types import type_name
 from tests.contract.corpus import BAD, KINDS, MIXED
 from tests.differential.predicates import BASIC, Source, show, tree
 

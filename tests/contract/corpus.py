@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.predicate.types import TIMESTAMP, TIMESTAMP_NTZ
+from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import pytest
 
 import penstock
 from penstock.errors import LayoutError, PenstockWarning
-from penstock.tables.hive.table import HiveTable
+from penstock.tables.hive.hive_table import HiveTable
 from tests.fixtures.hive_writer import NULL, write_file
 from tests.fixtures.layouts import LAYOUTS
 from tests.s3.server import S3Server
@@ -63,7 +63,7 @@ def trap(place: str, base: Path, open_at: Open) -> Callable[[str], HiveTable]:
 
 def numbers_of(table: HiveTable, paths: list[str]) -> list[int]:
     """Which files of the layout these are, by the row that each has."""
-    from penstock.tables.hive.files import read_file
+    from penstock.tables.hive.hive_files import read_file
 
     return sorted(
         read_file(table.storage, path, pa.schema({"n": pa.int64()}), {"n"})[0]["n"][0].as_py() for path in paths

@@ -9,8 +9,8 @@ import pytest
 
 import penstock
 from penstock import MemoryTable
-from penstock.predicate.types import type_name
-from penstock.tables.hive.table import HiveTable
+from penstock.expr.types import type_name
+from penstock.tables.hive.hive_table import HiveTable
 from tests.contract.contract import Make, TableContract
 from tests.contract.corpus import KINDS
 from tests.fixtures.hive_writer import write_hive

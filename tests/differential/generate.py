@@ -17,9 +17,9 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from penstock.errors import PenstockError
-from penstock.predicate.bind import Context, bind_text
-from penstock.predicate.schema import as_schema
-from penstock.predicate.tree import Expr, terms_of
+from penstock.expr.bind import Context, bind_text
+from penstock.expr.schema import as_schema
+from penstock.expr.tree import Expr, terms_of
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Bounds, Exact, Fact
 from tests.differential import predicates

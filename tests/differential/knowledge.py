@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.predicate.tree import Expr
+from penstock.expr.tree import Expr
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Bounds, Derived, Exact, Fact, Tuples
 from tests.differential.values import POOLS, fits, identity, is_nan, order, to_array, transformed, transformed_type

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any
 
-from penstock.predicate.evaluate import evaluate, read_terms
-from penstock.predicate.simplify import simplify
-from penstock.predicate.tree import Compare, Expr, Not
+from penstock.expr.kernels.evaluate import evaluate, read_terms
+from penstock.expr.simplify import simplify
+from penstock.expr.tree import Compare, Expr, Not
 from penstock.prune.judge import Pruner
 from penstock.prune.verdict import Verdict
 from tests.differential.generate import Case, minimize

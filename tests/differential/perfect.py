@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.predicate.evaluate import evaluate, unevaluable
-from penstock.predicate.tree import Expr, Literal, terms_of, walk
+from penstock.expr.kernels.evaluate import evaluate, unevaluable
+from penstock.expr.tree import Expr, Literal, terms_of, walk
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Bounds, Derived, Exact, Tuples
 from penstock.prune.verdict import Verdict

@@ -12,10 +12,10 @@ import pytest
 from pyiceberg import types as iceberg
 from pyiceberg.transforms import BucketTransform, parse_transform
 
-from penstock.predicate.bind import Context, bind_text
-from penstock.predicate.schema import as_schema
-from penstock.predicate.tree import terms_of
-from penstock.predicate.types import TIMESTAMP, TIMESTAMP_NTZ
+from penstock.expr.bind import Context, bind_text
+from penstock.expr.schema import as_schema
+from penstock.expr.tree import terms_of
+from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Bounds, Derived, Exact, Tuples
 from penstock.prune.judge import Pruner

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from penstock.errors import PenstockError
-from penstock.predicate.bind import bind_text
-from penstock.predicate.evaluate import filter_mask
-from penstock.predicate.tree import Column
+from penstock.expr.bind import bind_text
+from penstock.expr.kernels.evaluate import filter_mask
+from penstock.expr.tree import Column
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Bounds, Exact
 from penstock.prune.judge import Pruner

@@ -16,8 +16,8 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import DateType, DecimalType, DoubleType, IntegerType, LongType, NestedField, StringType
 
 import penstock
-from penstock.predicate.bind import Context, bind_text
-from penstock.predicate.evaluate import filter_table
+from penstock.expr.bind import Context, bind_text
+from penstock.expr.kernels.evaluate import filter_table
 from tests.differential.iceberg_checks import check, ids, opened
 from tests.fixtures.iceberg_tables import append_by_hand, create, repartition, write_iceberg
 
@@ -93,8 +93,8 @@ class TestSpecs:
     def test_a_summary_that_lies_by_omission_keeps(self, tmp_path: Path) -> None:
         from penstock.prune.containers import Containers
         from penstock.prune.judge import Pruner
-        from penstock.tables.iceberg.manifest_list import summary_facts
-        from penstock.tables.iceberg.version import resolve
+        from penstock.tables.iceberg.manifest.manifest_list import summary_facts
+        from penstock.tables.iceberg.metadata.version import resolve
 
         class Summary:
             contains_null, contains_nan, lower_bound, upper_bound = False, None, None, None

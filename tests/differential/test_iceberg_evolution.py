@@ -15,10 +15,10 @@ import pytest
 from pyiceberg.table import Table
 
 import penstock
-from penstock.predicate.bind import bind_text
-from penstock.predicate.evaluate import filter_table
-from penstock.predicate.types import TIMESTAMP
-from penstock.predicate.values import from_arrow, to_arrow
+from penstock.expr.bind import bind_text
+from penstock.expr.kernels.evaluate import filter_table
+from penstock.expr.kernels.python_values import from_arrow, to_arrow
+from penstock.expr.types import TIMESTAMP
 from tests.differential.predicates import BASIC, Source, show, tree
 from tests.differential.values import POOLS
 from tests.fixtures.iceberg_tables import create, evolve

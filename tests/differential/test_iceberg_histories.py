@@ -35,7 +35,7 @@ from pyiceberg.types import (
 )
 
 import penstock
-from penstock.tables.iceberg.columns import Columns
+from penstock.tables.iceberg.metadata.schema_columns import Columns
 from tests.differential.evaluator_facts import Column
 from tests.differential.evaluator_predicates import combined, plain
 from tests.fixtures.iceberg_deletes import data_files, delete_by_vectors, delete_equal, delete_positions, upgraded

@@ -19,13 +19,13 @@ from pyiceberg.manifest import DataFile, ManifestFile, write_manifest_list
 from pyiceberg.table import StaticTable
 
 from penstock.errors import PenstockError
-from penstock.predicate.bind import Context
-from penstock.tables.iceberg.batch import Batches
-from penstock.tables.iceberg.cache import ManifestCache
-from penstock.tables.iceberg.manifest_list import ManifestLists
-from penstock.tables.iceberg.open import iceberg
-from penstock.tables.iceberg.plan import Sources
-from penstock.tables.iceberg.table import IcebergTable
+from penstock.expr.bind import Context
+from penstock.tables.iceberg.iceberg_table import IcebergTable
+from penstock.tables.iceberg.manifest.file_batch import Batches
+from penstock.tables.iceberg.manifest.manifest_cache import ManifestCache
+from penstock.tables.iceberg.manifest.manifest_list import ManifestLists
+from penstock.tables.iceberg.metadata.catalogs import iceberg
+from penstock.tables.iceberg.scan.scan_plan import Sources
 from tests.fixtures.iceberg_deletes import data_files, delete_by_vectors, delete_equal, delete_positions, upgraded
 from tests.fixtures.iceberg_tables import append_by_hand, create, repartition
 from tests.fixtures.manifest_writer import IO, write_manifest

@@ -35,7 +35,7 @@ from pyiceberg.types import (
 )
 
 from penstock.prune.verdict import Verdict
-from penstock.tables.iceberg.columns import Columns
+from penstock.tables.iceberg.metadata.schema_columns import Columns
 from tests.differential.evaluator_facts import Column
 from tests.differential.evaluator_predicates import combined, plain, truths
 from tests.differential.iceberg_checks import opened

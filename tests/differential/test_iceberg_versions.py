@@ -102,7 +102,7 @@ class TestLimits:
     def test_counts_come_from_metadata_where_files_match_whole(
         self, found: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from penstock.tables.iceberg.read import Reader
+        from penstock.tables.iceberg.scan.reader import Reader
 
         read: list[str] = []
         original = Reader.file
@@ -115,7 +115,7 @@ class TestLimits:
         assert len(read) == 1, "one file matches in part"
 
     def test_extremes_read_only_the_files_that_can_have_them(self, found: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        from penstock.tables.iceberg.read import Reader
+        from penstock.tables.iceberg.scan.reader import Reader
 
         read: list[str] = []
         original = Reader.file

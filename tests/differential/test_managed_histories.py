@@ -33,8 +33,8 @@ from pyiceberg.types import LongType
 
 from penstock import Coalesce
 from penstock.errors import LakeError
-from penstock.predicate.types import TIMESTAMP
-from penstock.tables.managed.table import ManagedTable
+from penstock.expr.types import TIMESTAMP
+from penstock.lake.managed_table import ManagedTable
 from tests.fixtures.managed_tables import (
     Model,
     bag,

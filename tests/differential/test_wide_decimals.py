@@ -19,14 +19,14 @@ import pytest
 
 import penstock
 from penstock.errors import SchemaError
-from penstock.predicate.bind import bind_text
-from penstock.predicate.cast import cast
-from penstock.predicate.decimals import from_unscaled, to_unscaled
-from penstock.predicate.evaluate import filter_mask
-from penstock.predicate.parse import parse
-from penstock.prune.keys import key_of, keys_to_array, value_of
-from penstock.tables.hive.table import HiveTable
-from penstock.tables.managed.table import ManagedTable
+from penstock.expr.bind import bind_text
+from penstock.expr.kernels.cast import cast
+from penstock.expr.kernels.decimals import from_unscaled, to_unscaled
+from penstock.expr.kernels.evaluate import filter_mask
+from penstock.expr.parse import parse
+from penstock.lake.managed_table import ManagedTable
+from penstock.prune.ordered_keys import key_of, keys_to_array, value_of
+from penstock.tables.hive.hive_table import HiveTable
 from tests.fixtures.hive_writer import write_hive
 from tests.fixtures.managed_tables import managed_table, reopened
 

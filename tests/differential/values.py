@@ -1,6 +1,6 @@
 """Small, nasty pools of values for every type, how a value is written as SQL, and how a column of them is made.
 
-Values are physical as in `penstock.predicate.types`: a date is its days, a timestamp its microseconds. Nothing here
+Values are physical as in `penstock.expr.types`: a date is its days, a timestamp its microseconds. Nothing here
 uses the code under test except for the two names of the timestamp types.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.predicate.types import TIMESTAMP, TIMESTAMP_NTZ
+from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ
 
 NAN, INF = float("nan"), float("inf")
 DAY = 86_400_000_000

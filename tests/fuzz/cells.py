@@ -14,10 +14,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.predicate.cast import castable
-from penstock.predicate.function import Function, Law
-from penstock.predicate.functions import FUNCTIONS
-from penstock.predicate.types import type_name
+from penstock.expr.functions.function import Function, Law
+from penstock.expr.functions.registry import FUNCTIONS
+from penstock.expr.kernels.cast import castable
+from penstock.expr.types import type_name
 from tests.fuzz.values import SCALARS, TIMESTAMP, TIMESTAMP_NTZ, TYPES
 
 _OPERATORS = {"+", "-", "*", "/", "%", "div", "||", "&", "|", "^"}

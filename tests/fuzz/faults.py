@@ -20,15 +20,17 @@ import numpy as np
 import pyarrow as pa
 import pyiceberg.io.pyarrow as pyiceberg_files
 
-from penstock.predicate import laws, simplify
-from penstock.predicate.function import RISING
-from penstock.predicate.tree import TRUE, Call, In, Literal
-from penstock.prune import facts, keys, residual, transforms
+from penstock.expr import simplify
+from penstock.expr.functions import laws
+from penstock.expr.functions.function import RISING
+from penstock.expr.tree import TRUE, Call, In, Literal
+from penstock.prune import facts, residual, transforms
+from penstock.prune import ordered_keys as keys
 from penstock.prune.domain import Domain
-from penstock.tables.iceberg import logical
-from penstock.tables.iceberg import open as opened
-from penstock.tables.iceberg import read as iceberg_read
-from penstock.tables.iceberg.cache import default_cache
+from penstock.tables.iceberg.manifest import logical_values as logical
+from penstock.tables.iceberg.manifest.manifest_cache import default_cache
+from penstock.tables.iceberg.metadata import catalogs as opened
+from penstock.tables.iceberg.scan import reader as iceberg_read
 from tests.fuzz.run import Failure, Prepared, Run
 from tests.fuzz.session import Sessions
 from tests.fuzz.world import draw_world

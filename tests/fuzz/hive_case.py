@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import penstock
-from penstock.predicate.types import type_name
+from penstock.expr.types import type_name
 from tests.fixtures.hive_writer import NULL, escape, write_file
 from tests.fuzz.layout import Layout, ids_of
 from tests.fuzz.literals import clock_text, date_text

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.predicate.types import type_name
+from penstock.expr.types import type_name
 from tests.fuzz.predicates import Predicate, quote
 from tests.spark.judge import Answers
 from tests.spark.predicate_judge import ask_spark

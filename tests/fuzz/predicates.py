@@ -244,7 +244,7 @@ class Generator:
 
 
 def _names() -> list[str]:
-    from penstock.predicate.functions import FUNCTIONS
+    from penstock.expr.functions.registry import FUNCTIONS
 
     return list(FUNCTIONS)
 

@@ -22,7 +22,7 @@ import pytest
 import sqlglot
 
 import penstock
-from penstock.tables.managed.table import ManagedTable
+from penstock.lake.managed_table import ManagedTable
 from tests.interop.iceberg_judge import IcebergJudge, shared_judge
 from tools.fetch_jars import Unavailable
 

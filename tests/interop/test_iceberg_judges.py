@@ -28,7 +28,7 @@ from pyiceberg.table import StaticTable
 from sqlglot import exp
 
 import penstock
-from penstock.tables.iceberg.table import IcebergTable
+from penstock.tables.iceberg.iceberg_table import IcebergTable
 from tests.differential.predicates import BASIC, show, tree
 from tests.differential.test_iceberg_evolution import CHOICES, some_rows, sources_of
 from tests.fixtures.iceberg_tables import create, evolve, write_iceberg

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import penstock
-from penstock.tables.managed.table import ManagedTable
+from penstock.lake.managed_table import ManagedTable
 from tests.interop.iceberg_judge import IcebergJudge
 from tests.interop.managed_written import run, runtime_on
 from tests.interop.test_iceberg_judges import connect_duckdb

@@ -15,11 +15,10 @@ import pyarrow as pa
 import pytest
 
 import penstock
+from penstock.lake.commit.snapshot import StreamBatch
+from penstock.lake.write import writes as write
 from penstock.stream.feed import Limit
-from penstock.stream.open import open_feed
-from penstock.stream.options import as_options
-from penstock.tables.managed import write
-from penstock.tables.managed.snapshot import StreamBatch
+from penstock.stream.stream_options import as_options
 from tests.interop.iceberg_judge import IcebergJudge
 from tests.interop.managed_written import run, runtime_on
 
@@ -56,14 +55,14 @@ class Follower:
 
     def __init__(self, table: Any, **options: Any) -> None:
         self.table, self.options = table, as_options(options)
-        self.feed = open_feed(table, self.options)
+        self.feed = table.feed(self.options)
         self.position = self.feed.start()
         self.rows: Counter[tuple[Any, ...]] = Counter()
 
     def follow(self) -> None:
         """Take what has come, one file at a time, as a process that was just started."""
         while True:
-            feed = open_feed(self.table, self.options)
+            feed = self.table.feed(self.options)
             step = feed.step(self.position, Limit(files=1))
             if step.end == self.position:
                 return

@@ -10,8 +10,8 @@ import pytest
 
 import penstock
 from penstock.errors import PenstockError
-from penstock.tables.iceberg import open as opening
-from penstock.tables.iceberg.cache import default_cache
+from penstock.tables.iceberg.manifest.manifest_cache import default_cache
+from penstock.tables.iceberg.metadata import catalogs as opening
 from tests.fixtures.iceberg_tables import append_by_hand, catalog_at, repartition
 from tests.s3.server import S3Server
 

@@ -12,7 +12,7 @@ from pyarrow.fs import FileSelector
 
 import penstock
 from penstock.errors import LakeError, PenstockError
-from penstock.tables.managed.table import ManagedTable
+from penstock.lake.managed_table import ManagedTable
 from tests.fixtures.iceberg_tables import catalog_at
 from tests.s3.door import door_to
 from tests.s3.server import SECRET, S3Server

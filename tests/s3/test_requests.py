@@ -9,7 +9,7 @@ import pytest
 
 import penstock
 from penstock.errors import PenstockError
-from penstock.tables.hive.table import HiveTable
+from penstock.tables.hive.hive_table import HiveTable
 from tests.fixtures.hive_writer import write_file, write_hive
 from tests.s3.server import S3Server
 
@@ -182,7 +182,7 @@ def test_the_concurrent_listing_of_many_directories_is_bounded(
 ) -> None:
     import threading
 
-    from penstock.tables.storage import Storage
+    from penstock.storage.storage import Storage
 
     listed, running, most, lock = Storage.entries, 0, 0, threading.Lock()
 

@@ -15,7 +15,7 @@ import pytest
 
 import penstock
 from penstock.errors import LayoutError, PenstockError, StorageError
-from penstock.tables.hive.table import HiveTable
+from penstock.tables.hive.hive_table import HiveTable
 from tests.fixtures.hive_writer import write_file
 from tests.s3.server import KEY_ID, SECRET, S3Server
 

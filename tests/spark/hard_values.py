@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from penstock.predicate.types import TIMESTAMP, TIMESTAMP_NTZ
+from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ
 
 ZONES = (
     "UTC",

@@ -22,9 +22,9 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 import penstock
-from penstock.predicate.types import type_name
-from penstock.spark import planner
-from penstock.tables.hive.table import HiveTable
+from penstock.expr.types import type_name
+from penstock.spark.scan.hive_scan import planner
+from penstock.tables.hive.hive_table import HiveTable
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 DATA = {

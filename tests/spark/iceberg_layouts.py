@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import penstock
-from penstock.predicate.bind import bind_text
-from penstock.predicate.evaluate import filter_table
+from penstock.expr.bind import bind_text
+from penstock.expr.kernels.evaluate import filter_table
 from tests.spark.hive_layouts import QUESTION, Read, counted_calls, read_by
 
 WHERE = [

@@ -22,8 +22,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.classic.column import Column
 
-from penstock.predicate.types import type_name
-from penstock.predicate.vector import Vector
+from penstock.expr.kernels.vector import Vector
+from penstock.expr.types import type_name
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import penstock
-from penstock.tables.managed import compact as compaction
-from penstock.tables.managed import write as writing
-from penstock.tables.managed.table import ManagedTable
+from penstock.lake.maintain import compact as compaction
+from penstock.lake.managed_table import ManagedTable
+from penstock.lake.write import writes as writing
 
 COLUMNS = "id bigint, app string, day int"
 STEPS = ("append", "overwrite", "append", "delete", "append", "compact")

@@ -20,11 +20,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.column import Column
 
 from penstock.errors import PredicateError, TypeMismatchError
-from penstock.predicate.bind import Context, bind_text
-from penstock.predicate.evaluate import evaluate, read_terms, unevaluable
-from penstock.predicate.simplify import simplify
-from penstock.predicate.tree import Expr
-from penstock.predicate.vector import Vector
+from penstock.expr.bind import Context, bind_text
+from penstock.expr.kernels.evaluate import evaluate, read_terms, unevaluable
+from penstock.expr.kernels.vector import Vector
+from penstock.expr.simplify import simplify
+from penstock.expr.tree import Expr
 from tests.spark.judge import Answers, disagreements, given_up, tried
 from tests.spark.predicate_rows import DDL, SCHEMA
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.predicate.schema import as_schema
+from penstock.expr.schema import as_schema
 
 NAN, INF = float("nan"), float("inf")
 _DAY, _HOUR = 86_400_000_000, 3_600_000_000

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import penstock
-from penstock.tables.managed.table import ManagedTable
+from penstock.lake.managed_table import ManagedTable
 
 SETTINGS = {"spark.sql.shuffle.partitions": "1", "spark.ui.showConsoleProgress": "false"}
 TABLES = ("web.middle", "web.target")

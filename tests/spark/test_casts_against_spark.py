@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock.predicate.cast import cast, castable, fails_as_spark
-from penstock.predicate.types import TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_float, type_name
+from penstock.expr.kernels.cast import cast, castable, fails_as_spark
+from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_float, type_name
 from tests.spark.hard_values import HARD, ZONES
 from tests.spark.judge import Answers, ask, disagreements, given_up
 

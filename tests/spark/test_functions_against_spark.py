@@ -17,11 +17,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock.predicate.cast import cast
-from penstock.predicate.function import Constants
-from penstock.predicate.functions import CHOOSERS, FUNCTIONS
-from penstock.predicate.types import TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_float, is_integer
-from penstock.predicate.vector import Vector, union
+from penstock.expr.functions.function import Constants
+from penstock.expr.functions.registry import CHOOSERS, FUNCTIONS
+from penstock.expr.kernels.cast import cast
+from penstock.expr.kernels.vector import Vector, union
+from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_float, is_integer
 from tests.spark.hard_values import HARD, ZONES
 from tests.spark.judge import Answers, Question, ask, ask_all, disagreements, given_up
 

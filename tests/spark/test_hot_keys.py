@@ -18,8 +18,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from penstock.spark.session import attach
-from penstock.spark.shredded_map import rule_failures, shredded_map
+from penstock.spark.scan.shredded_map import rule_failures, shredded_map
+from penstock.spark.session.session import attach
 from tests.spark.hot_keys_corpus import COLD, HOT, QUERIES, READS, rows_of
 
 pytestmark = pytest.mark.spark

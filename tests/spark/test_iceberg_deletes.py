@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 import penstock
 from penstock.errors import LakeError
-from penstock.spark.iceberg_deletes import deleted_positions
+from penstock.spark.scan.iceberg_deletes import deleted_positions
 from tests.fixtures.iceberg_deletes import (
     data_files,
     delete_by_vectors,

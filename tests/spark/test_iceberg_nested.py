@@ -13,8 +13,8 @@ from pyiceberg import types as iceberg
 from pyspark.sql import SparkSession
 
 from penstock.errors import LakeError
-from penstock.spark.iceberg_columns import Shape
-from penstock.spark.iceberg_names import names_by_id
+from penstock.spark.scan.iceberg_columns import Shape
+from penstock.spark.scan.iceberg_names import names_by_id
 from tests.fixtures.iceberg_tables import create
 from tests.spark.iceberg_layouts import all_filters, ask, both_readers, opened, same_as_pyiceberg, small
 

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 import penstock
 from penstock.errors import LakeError
-from penstock.spark.iceberg_names import names_by_id
+from penstock.spark.scan.iceberg_names import names_by_id
 from tests.fixtures.iceberg_tables import create
 from tests.spark.iceberg_layouts import all_filters, ask, numbers, opened, same_as_pyiceberg, small
 

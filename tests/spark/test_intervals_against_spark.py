@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock.predicate.bind import Context, bind_text
-from penstock.predicate.evaluate import evaluate
-from penstock.predicate.tree import Compare, terms_of
-from penstock.predicate.types import TIMESTAMP, TIMESTAMP_NTZ, type_name
+from penstock.expr.bind import Context, bind_text
+from penstock.expr.kernels.evaluate import evaluate
+from penstock.expr.tree import Compare, terms_of
+from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ, type_name
 from tests.spark.hard_values import HARD, ZONES
 from tests.spark.judge import ask, disagreements, given_up
 

@@ -22,15 +22,15 @@ from pyiceberg.types import NestedField, StructType, UUIDType
 
 import penstock
 from penstock.errors import LakeError, SchemaError
+from penstock.lake.layout.grouping import partition_arrays, stored
+from penstock.lake.layout.table_layout import layout_of
+from penstock.lake.maintain import compact as compaction
+from penstock.lake.managed_table import ManagedTable
+from penstock.lake.write import writes as writing
+from penstock.lake.write.conform import conform
 from penstock.progress import Counted
-from penstock.spark.partition_columns import partition_columns
-from penstock.spark.tasks import running_tasks
-from penstock.tables.managed import compact as compaction
-from penstock.tables.managed import write as writing
-from penstock.tables.managed.conform import conform
-from penstock.tables.managed.grouping import partition_arrays, stored
-from penstock.tables.managed.layout import layout_of
-from penstock.tables.managed.table import ManagedTable
+from penstock.spark.session.tasks import running_tasks
+from penstock.spark.write.partition_columns import partition_columns
 from tests.fixtures.managed_tables import files_below, head_id
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def rows(spark: SparkSession) -> DataFrame:
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> penstock.tables.lake.Lake:  # type: ignore[name-defined]
+def lake(tmp_path: Path) -> penstock.lake.lake.Lake:  # type: ignore[name-defined]
     return penstock.connect(tmp_path / "lake")
 
 
@@ -191,7 +191,7 @@ def test_rows_whose_partition_was_not_counted_are_written_all_the_same(
     rows: DataFrame, table: ManagedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As when a source gets other rows between counting and writing."""
-    from penstock.spark import write as spark_write
+    from penstock.spark.write.write_job import write_job as spark_write
 
     counted = spark_write._slots
     few = lambda job, df, session: counted(job, df.where("app IN ('app7', 'huge')"), session)  # noqa: E731

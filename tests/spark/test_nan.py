@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import penstock
-from penstock.tables.managed import files as writing
+from penstock.lake.write import data_files as writing
 from tests.fixtures.iceberg_tables import create
 from tests.spark.hive_layouts import read_by
 

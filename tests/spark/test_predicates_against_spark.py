@@ -21,9 +21,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from penstock.errors import PredicateError
-from penstock.predicate.bind import bind_text
-from penstock.predicate.simplify import simplify
-from penstock.predicate.tree import Expr
+from penstock.expr.bind import bind_text
+from penstock.expr.simplify import simplify
+from penstock.expr.tree import Expr
 from tests.spark.judge import Answers
 from tests.spark.predicate_corpus import CORPUS
 from tests.spark.predicate_judge import Report, Said, ask_spark, check_all, session_in

@@ -21,9 +21,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 import penstock
 from penstock.errors import PenstockError
-from penstock.spark.shredded_map import rule_failures
-from penstock.tables.managed import write
-from penstock.tables.managed.table import ManagedTable
+from penstock.lake.managed_table import ManagedTable
+from penstock.lake.write import writes as write
+from penstock.spark.scan.shredded_map import rule_failures
 from tests.spark.hot_keys_corpus import COLD, HOT, QUERIES, READS, rows_of
 
 pytestmark = pytest.mark.spark

@@ -14,9 +14,9 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 import penstock
 from penstock.errors import LakeError, SchemaError
-from penstock.tables.managed import write
-from penstock.tables.managed.commit import UnknownOutcomeError
-from penstock.tables.managed.table import ManagedTable
+from penstock.lake.commit.commit import UnknownOutcomeError
+from penstock.lake.managed_table import ManagedTable
+from penstock.lake.write import writes as write
 from tests.fixtures.managed_tables import bag, files_below
 
 if TYPE_CHECKING:
@@ -150,8 +150,8 @@ def test_a_task_that_fails_says_why_in_one_line_and_nothing_is_left(lake: Lake) 
 def test_a_commit_that_took_place_and_then_failed_loses_and_repeats_nothing(lake: Lake) -> None:
     from pyspark.sql.types import StructType
 
-    from penstock.spark.sink import StreamWriter
-    from penstock.spark.source import PenstockSource
+    from penstock.spark.stream.stream_sink import StreamWriter
+    from penstock.spark.write.data_source import PenstockSource
 
     class Dies(StreamWriter):
         def commit(self, messages: list[Any], batchId: int) -> None:
@@ -200,7 +200,7 @@ def test_complete_and_update_mode_are_refused(lake: Lake) -> None:
     ],
 )
 def test_bad_input_is_said_before_a_row_is_read(lake: Lake, options: dict[str, Any], drop: Any, says: str) -> None:
-    from penstock.spark.source import PenstockSource
+    from penstock.spark.write.data_source import PenstockSource
 
     told = {name: value for name, value in (lake.options | options).items() if value is not None}
     schema = lake.spark.read.parquet(str(lake.given)).drop(*drop).schema
@@ -219,8 +219,8 @@ def test_a_stream_of_rows_that_do_not_fit_ends_with_one_line(lake: Lake) -> None
 def test_files_of_a_commit_of_which_nobody_knows_outlive_the_abort(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, overwrite: bool | None
 ) -> None:
-    from penstock.spark.sink import BatchWritten
-    from penstock.spark.source import PenstockSource, Written, write_batches
+    from penstock.spark.stream.stream_sink import BatchWritten
+    from penstock.spark.write.data_source import PenstockSource, Written, write_batches
 
     source = PenstockSource(lake.options)
     rows = lake.spark.read.parquet(str(lake.given)).where("id < 10")
@@ -248,7 +248,7 @@ def test_files_of_a_commit_of_which_nobody_knows_outlive_the_abort(
 
 
 def test_sweep_removes_what_no_commit_took(lake: Lake) -> None:
-    from penstock.spark.source import PenstockSource, Written, write_batches
+    from penstock.spark.write.data_source import PenstockSource, Written, write_batches
 
     rows = lake.spark.read.parquet(str(lake.given)).where("id < 10")
     writer: Any = PenstockSource(lake.options).streamWriter(rows.schema, False)

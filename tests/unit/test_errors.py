@@ -160,8 +160,8 @@ def test_any_text_gives_three_printable_lines_with_the_caret_at_its_place(text, 
 def test_value_of_a_failed_row_is_shown_even_where_python_has_no_such_date() -> None:
     import pyarrow as pa
 
-    from penstock.predicate.bind import bind_text
-    from penstock.predicate.evaluate import filter_mask
+    from penstock.expr.bind import bind_text
+    from penstock.expr.kernels.evaluate import filter_mask
 
     rows = pa.table({"ts": pa.array([10**18]).cast(pa.timestamp("us", "UTC"))})
     with pytest.raises(errors.EvaluationError, match="where ts is 1000000000000000000 microseconds after 1970-01-01"):

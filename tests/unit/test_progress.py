@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.progress import Count, Counted, progress
-from penstock.spark.tasks import progress_of_tasks
+from penstock.spark.session.tasks import progress_of_tasks
 from tests.fixtures.managed_tables import local, managed_table
 
 

@@ -86,9 +86,9 @@ def run(json: bool = False, rows: int = 500_000, folder: str | None = None) -> N
 
 def _pipeline(home: Path, rows: int) -> dict[str, Any]:
     from penstock.cli.demo_log import BATCHES, make_batches
-    from penstock.spark.process import LOG
-    from penstock.spark.session import session
-    from penstock.tables.lake import connect
+    from penstock.lake.lake import connect
+    from penstock.spark.session.process import LOG
+    from penstock.spark.session.session import session
 
     home.mkdir(parents=True, exist_ok=True)
     os.environ[LOG] = str(home / "spark.log")
@@ -135,7 +135,7 @@ def _written(lake: Any, frames: Sequence[Any], root: Path) -> list[Measured]:
     """The log as a Hive layout, as an Iceberg table, and as a Penstock table; the layout stands for two readers."""
     from pyspark.sql import functions as F
 
-    from penstock.tables.hive.table import hive
+    from penstock.tables.hive.hive_table import hive
 
     alone, layout = Measured("Hive, Spark alone"), Measured("Hive, Penstock")
     plain, ours = Measured("Iceberg, Penstock"), Measured("Penstock table")
@@ -214,7 +214,7 @@ def _scans(frame: Any) -> list[dict[str, int]]:
 
 def _follow(lake: Any, spark: Any, rows: Any, home: Path) -> dict[str, Any]:
     """A stream that begins now; rows of four apps come, and one of them is wanted."""
-    from penstock.spark.stream_report import stream_report
+    from penstock.spark.stream.stream_report import stream_report
 
     events = lake.table("web.events")
     wanted, come = rows.where(STREAM).count(), rows.count()
@@ -246,8 +246,8 @@ def _check(found: Sequence[Measured]) -> None:
 
 
 def _page(lake: Any, home: Path) -> str:
-    from penstock.report.data import collect
     from penstock.report.page import page
+    from penstock.report.page_data import collect
 
     path = home / "report.html"
     path.write_text(page(collect(lake.table("web.events"), QUERIES["one app, two days"][1])))
@@ -258,7 +258,7 @@ def _print(told: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from penstock.prune.report import human_bytes
+    from penstock.prune.plan_report import human_bytes
 
     title = f"the same log, and what {len(QUERIES)} questions with the same answers open and read"
     shown = Table(title=title, title_justify="left")

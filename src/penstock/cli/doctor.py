@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 
 import click
 
-from penstock.cli.access import check_place, hide_secrets
-from penstock.cli.checks import MEND, Check, check_machine, check_spark
+from penstock.cli.machine_checks import MEND, Check, check_machine, check_spark
 from penstock.cli.output import echo
+from penstock.cli.place_checks import check_place, hide_secrets
 from penstock.errors import printable
 
 

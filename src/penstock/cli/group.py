@@ -56,7 +56,7 @@ def _stop(ctx: click.Context) -> NoReturn:
 
 def _was_interrupted() -> bool:
     """Whether Ctrl-C came while Spark was asked; its client may make an error of its own of that."""
-    from penstock.spark.process import interrupted
+    from penstock.spark.session.process import interrupted
 
     return interrupted.is_set()
 
@@ -64,7 +64,7 @@ def _was_interrupted() -> bool:
 @contextmanager
 def _spark_log() -> Iterator[str]:
     """The file that Spark logs to, should it be started; it stays when an error names it."""
-    from penstock.spark.process import COMMAND, LOG
+    from penstock.spark.session.process import COMMAND, LOG
 
     given = os.environ.get(LOG)
     path = given or os.path.join(tempfile.gettempdir(), f"penstock-spark-{secrets.token_hex(6)}.log")
@@ -91,7 +91,7 @@ def _said_by_spark(error: Exception, log: str) -> str | None:
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import AnalysisException, PySparkException
 
-    from penstock.spark.process import one_line
+    from penstock.spark.session.process import one_line
 
     if isinstance(error, AnalysisException):
         return one_line(error)  # of the query; the log knows no more

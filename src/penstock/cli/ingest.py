@@ -13,10 +13,10 @@ from contextlib import suppress
 from typing import Any
 
 from penstock.cli.output import echo
-from penstock.cli.tables import tell
+from penstock.cli.table_commands import tell
 from penstock.errors import LakeError, StorageError
 from penstock.progress import counted
-from penstock.tables.hive.names import is_hidden
+from penstock.tables.hive.directory_names import is_hidden
 
 _KINDS = {"parquet": "parquet", "csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json"}
 _PARQUET = b"PAR1"
@@ -25,11 +25,11 @@ _MOST_FOLDERS = 1_000
 
 def ingest(place: Mapping[str, Any], json: bool) -> None:
     """Read the source, make the table if need be, and add the rows or put them in the place of all others."""
+    from penstock.lake.lake import connect
     from penstock.progress import progress
-    from penstock.spark.session import session
-    from penstock.spark.tasks import progress_of_tasks
-    from penstock.tables.iceberg.open import clear_errors
-    from penstock.tables.lake import connect
+    from penstock.spark.session.session import session
+    from penstock.spark.session.tasks import progress_of_tasks
+    from penstock.tables.iceberg.metadata.catalogs import clear_errors
 
     rule, hot = _rule(place["coalesce"], place["below"]), _hot_keys(place["shred"])
     kind = kind_of(place["source"], place["storage"])
@@ -75,7 +75,7 @@ def _show(done: Mapping[str, Any], json: bool) -> None:
 
 def _check_partitions(kind: str, place: Mapping[str, Any]) -> None:
     """Whether a Parquet source has the columns that a new table is partitioned by, before Spark is started."""
-    from penstock.tables.managed.create import iceberg_schema, partition_spec
+    from penstock.lake.create import iceberg_schema, partition_spec
 
     if kind != "parquet" or not place["partition_by"]:
         return
@@ -90,8 +90,8 @@ def _columns(place: Mapping[str, Any]) -> Any:
     """The columns of a Parquet source, by one footer."""
     import pyarrow.parquet as pq
 
-    from penstock.tables.hive.table import hive
-    from penstock.tables.storage import open_storage
+    from penstock.storage.storage import open_storage
+    from penstock.tables.hive.hive_table import hive
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they are said when it is read
@@ -103,7 +103,7 @@ def _columns(place: Mapping[str, Any]) -> Any:
 
 def kind_of(source: str, storage: str | None = None) -> str:
     """The kind of a file by its name, or by its first bytes; of a folder, by the first file in it of a known kind."""
-    from penstock.tables.storage import open_storage
+    from penstock.storage.storage import open_storage
 
     place = open_storage(source, storage)
     is_file = _is_file(place)
@@ -163,7 +163,7 @@ def _by_name(name: str) -> str | None:
 
 def _read(spark: Any, kind: str, place: Mapping[str, Any]) -> Any:
     """The source as a DataFrame; a folder of Parquet goes through Penstock's own scan, which knows Hive layouts."""
-    from penstock.tables.hive.table import hive
+    from penstock.tables.hive.hive_table import hive
 
     source = place["source"]
     if kind == "csv":
@@ -177,7 +177,7 @@ def _read(spark: Any, kind: str, place: Mapping[str, Any]) -> Any:
 
 def _is_flat(place: Mapping[str, Any]) -> bool:
     """Whether the source has no levels to look for: a file, a folder that is named like one, or one of files only."""
-    from penstock.tables.storage import open_storage
+    from penstock.storage.storage import open_storage
 
     if place["source_partition_by"] != "auto":
         return False
@@ -189,8 +189,8 @@ def _is_flat(place: Mapping[str, Any]) -> bool:
 
 
 def _rule(columns: str | None, below: str | None) -> Any:
-    from penstock.shred.names import read_names
-    from penstock.tables.managed.coalesce import Coalesce
+    from penstock.lake.layout.coalesce import Coalesce
+    from penstock.maps.name_lists import read_names
 
     if columns is None:
         if below is not None:
@@ -200,15 +200,15 @@ def _rule(columns: str | None, below: str | None) -> Any:
 
 
 def _hot_keys(texts: Sequence[str]) -> Any:
-    from penstock.shred.rule import parse_rules
+    from penstock.maps.shred_rule import parse_rules
 
     return parse_rules(texts)
 
 
 def _existing(lake: Any, place: Mapping[str, Any], rule: Any, hot: Any) -> Any:
     """The table, when there is one."""
-    from penstock.tables.iceberg.open import clear_errors
-    from penstock.tables.managed.table import ManagedTable
+    from penstock.lake.managed_table import ManagedTable
+    from penstock.tables.iceberg.metadata.catalogs import clear_errors
 
     name = place["table"]
     if "/" in name or "." not in name.strip("."):
@@ -225,8 +225,8 @@ def _existing(lake: Any, place: Mapping[str, Any], rule: Any, hot: Any) -> Any:
 
 def _check_same(table: Any, partition_by: str | None, rule: Any, hot: Any) -> None:
     """What is said about a table that exists must be so."""
-    from penstock.tables.managed.create import partition_spec
-    from penstock.tables.managed.layout import typed_rule
+    from penstock.lake.create import partition_spec
+    from penstock.lake.layout.table_layout import typed_rule
 
     metadata = table.table.metadata
     schema = table.version.columns.schema

@@ -59,7 +59,7 @@ def explain(where: str | None, path: str | None, json: bool, **place: str) -> No
 
     TABLE is a name, an Iceberg table's metadata file, or the path or URL of a Hive layout.
     """
-    from penstock.cli.tables import explain as run
+    from penstock.cli.table_commands import explain as run
 
     run(place, where, path, json)
 
@@ -76,7 +76,7 @@ def explain(where: str | None, path: str | None, json: bool, **place: str) -> No
 @_json
 def partitions(where: str | None, json: bool, **place: str) -> None:
     """List the partitions of TABLE with their files and bytes."""
-    from penstock.cli.tables import partitions as run
+    from penstock.cli.table_commands import partitions as run
 
     run(place, where, json)
 
@@ -87,7 +87,7 @@ def partitions(where: str | None, json: bool, **place: str) -> None:
 @_json
 def tables(warehouse: str, catalog: str | None, json: bool) -> None:
     """List the tables of a warehouse or catalog."""
-    from penstock.cli.tables import tables as run
+    from penstock.cli.table_commands import tables as run
 
     run(warehouse, catalog, json)
 
@@ -100,7 +100,7 @@ def tables(warehouse: str, catalog: str | None, json: bool) -> None:
 @_json
 def sql(query: str, warehouse: str, catalog: str | None, limit: int, json: bool) -> None:
     """Run QUERY with Spark over the tables of a warehouse."""
-    from penstock.cli.tables import sql as run
+    from penstock.cli.table_commands import sql as run
 
     run(query, warehouse, catalog, limit, json)
 
@@ -112,7 +112,7 @@ def sql(query: str, warehouse: str, catalog: str | None, limit: int, json: bool)
 @_json
 def advise(json: bool, **place: str) -> None:
     """Show how skewed the partitions of TABLE are, and what coalescing would change."""
-    from penstock.cli.maintenance import advise as run
+    from penstock.cli.maintenance_commands import advise as run
 
     run(place, json)
 
@@ -125,7 +125,7 @@ def advise(json: bool, **place: str) -> None:
 @_json
 def compact(where: str | None, json: bool, **place: str) -> None:
     """Merge small files of TABLE, and put rows where its rule wants them."""
-    from penstock.cli.maintenance import compact as run
+    from penstock.cli.maintenance_commands import compact as run
 
     run(place, where, json)
 
@@ -139,7 +139,7 @@ def compact(where: str | None, json: bool, **place: str) -> None:
 @_json
 def expire(older_than: str, keep_last: int, json: bool, **place: str) -> None:
     """Remove old snapshots of TABLE, and the files that only they needed."""
-    from penstock.cli.maintenance import expire as run
+    from penstock.cli.maintenance_commands import expire as run
 
     run(place, older_than, keep_last, json)
 
@@ -153,7 +153,7 @@ def expire(older_than: str, keep_last: int, json: bool, **place: str) -> None:
 @_json
 def sweep(older_than: str, dry_run: bool, json: bool, **place: str) -> None:
     """Remove files in the folders of TABLE that no snapshot has."""
-    from penstock.cli.maintenance import sweep as run
+    from penstock.cli.maintenance_commands import sweep as run
 
     run(place, older_than, dry_run, json)
 
@@ -227,8 +227,8 @@ def stream(
 
     TABLE is a name, or the path or URL of a Hive layout. No Spark is needed.
     """
-    from penstock.cli.stream import Printing
-    from penstock.cli.stream import stream as run
+    from penstock.cli.stream_command import Printing
+    from penstock.cli.stream_command import stream as run
 
     asked = {"where": where, "columns": columns, "starting": starting, "order": order, "marker": marker}
     asked |= {"on_change": on_change, "allow_filter_change": str(allow_filter_change)}
@@ -253,7 +253,7 @@ def report(where: str | None, path: str | None, output: str, no_advice: bool, js
 
     TABLE is a name, an Iceberg table's metadata file, or the path or URL of a Hive layout. All of it is listed once.
     """
-    from penstock.cli.report import report as run
+    from penstock.cli.report_commands import report as run
 
     run(place, where, path, output, not no_advice, json)
 
@@ -272,7 +272,7 @@ def report(where: str | None, path: str | None, output: str, no_advice: bool, js
 @_json
 def serve(port: int, show: bool, no_advice: bool, json: bool, **place: str) -> None:
     """Show the page of `penstock report` live, on this machine only, with a field for predicates. It writes nothing."""
-    from penstock.cli.report import serve as run
+    from penstock.cli.report_commands import serve as run
 
     run(place, port, not no_advice, show, json)
 

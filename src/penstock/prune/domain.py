@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from penstock.prune.keys import INT64_MAX, INT64_MIN, Key, Keys, key_limits, successor
+from penstock.prune.ordered_keys import INT64_MAX, INT64_MIN, Key, Keys, key_limits, successor
 
 Interval = tuple[Key | None, Key | None]  # [low, high), None is infinite
 

@@ -17,15 +17,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.predicate.evaluate import evaluate, unevaluable
-from penstock.predicate.laws import Path, lawful_path
-from penstock.predicate.tree import Expr, is_term, terms_of
-from penstock.predicate.vector import Mask
+from penstock.expr.functions.laws import Path, lawful_path
+from penstock.expr.kernels.evaluate import evaluate, unevaluable
+from penstock.expr.kernels.vector import Mask
+from penstock.expr.tree import Expr, is_term, terms_of
+from penstock.prune.column_pairs import Span, meet, pair_possible, paired_terms
 from penstock.prune.containers import Containers
 from penstock.prune.domain import Domain
 from penstock.prune.facts import Bounds, Derived, Exact, Term, Tuples
 from penstock.prune.image import image
-from penstock.prune.pairs import Span, meet, pair_possible, paired_terms
 from penstock.prune.question import AllOf, Arm, Check, Question
 from penstock.prune.ranges import Rows, at, mask_of
 from penstock.prune.transforms import project

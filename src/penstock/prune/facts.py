@@ -24,12 +24,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.predicate.tree import Expr
-from penstock.predicate.types import is_float
-from penstock.predicate.vector import Mask
+from penstock.expr.kernels.vector import Mask
+from penstock.expr.tree import Expr
+from penstock.expr.types import is_float
+from penstock.prune.column_pairs import Span
 from penstock.prune.domain import Domain
-from penstock.prune.keys import INT64_MAX, INT64_MIN, array_keys, is_comparable, key_of
-from penstock.prune.pairs import Span
+from penstock.prune.ordered_keys import INT64_MAX, INT64_MIN, array_keys, is_comparable, key_of
 from penstock.prune.ranges import Ranges, Rows, at, mask_of
 from penstock.prune.transforms import next_bytes_prefix, next_prefix, transform_parts
 

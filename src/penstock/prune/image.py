@@ -23,14 +23,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.predicate.laws import Path, carry, carry_exactly
-from penstock.predicate.tree import Expr
-from penstock.predicate.types import is_float
-from penstock.predicate.values import from_arrow
-from penstock.predicate.vector import Mask
+from penstock.expr.functions.laws import Path, carry, carry_exactly
+from penstock.expr.kernels.python_values import from_arrow
+from penstock.expr.kernels.vector import Mask
+from penstock.expr.tree import Expr
+from penstock.expr.types import is_float
 from penstock.prune.domain import Domain
 from penstock.prune.facts import Bounds, Codes, Derived, Exact
-from penstock.prune.keys import key_of
+from penstock.prune.ordered_keys import key_of
 from penstock.prune.ranges import Ranges, Rows, at, mask_of
 from penstock.prune.transforms import is_ordered, source_ranges
 

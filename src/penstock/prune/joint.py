@@ -18,13 +18,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.predicate.compare import compare
-from penstock.predicate.tree import Expr
-from penstock.predicate.types import is_float
-from penstock.predicate.vector import Mask
+from penstock.expr.kernels.compare import compare
+from penstock.expr.kernels.vector import Mask
+from penstock.expr.tree import Expr
+from penstock.expr.types import is_float
 from penstock.prune.domain import Domain
 from penstock.prune.facts import Bounds, Derived, Exact, Fact
-from penstock.prune.keys import array_keys, has_int64_keys, is_comparable, key_of, value_of
+from penstock.prune.ordered_keys import array_keys, has_int64_keys, is_comparable, key_of, value_of
 from penstock.prune.ranges import Ranges, Rows, at
 from penstock.prune.transforms import (
     MOST_BUCKETED,

@@ -27,11 +27,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
-from penstock.predicate.evaluate import unevaluable
-from penstock.predicate.simplify import simplify
-from penstock.predicate.sql import summarize
-from penstock.predicate.tree import TRUE, Expr, conjuncts
-from penstock.predicate.vector import Mask
+from penstock.expr.kernels.evaluate import unevaluable
+from penstock.expr.kernels.vector import Mask
+from penstock.expr.simplify import simplify
+from penstock.expr.sql_text import summarize
+from penstock.expr.tree import TRUE, Expr, conjuncts
 from penstock.prune.containers import Containers
 from penstock.prune.evidence import Evidence, Positions, Tally, Witness, evidence_of, possible, possible_by_tuples
 from penstock.prune.facts import Tuples

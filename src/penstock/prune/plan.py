@@ -15,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.predicate.tree import TRUE, Expr
-from penstock.predicate.values import from_arrow, to_arrow
-from penstock.predicate.zones import in_zone
+from penstock.expr.kernels.python_values import from_arrow, to_arrow
+from penstock.expr.kernels.zones import in_zone
+from penstock.expr.tree import TRUE, Expr
 from penstock.prune.facts import Derived, Exact, Tuples
-from penstock.prune.html import facts, grid
 from penstock.prune.judge import Judgement, Pruner
-from penstock.prune.keys import Key, value_of
-from penstock.prune.report import Level, Report, ServedKey, human_bytes
+from penstock.prune.notebook import facts, grid
+from penstock.prune.ordered_keys import Key, value_of
+from penstock.prune.plan_report import Level, Report, ServedKey, human_bytes
 from penstock.prune.transforms import OF_UUID, source_range
 from penstock.prune.verdict import Reason, Verdict
 

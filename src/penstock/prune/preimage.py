@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from penstock.predicate.tree import Call, Cast, Expr, Literal, is_term
-from penstock.predicate.types import decimal_for, is_decimal, is_integer
+from penstock.expr.tree import Call, Cast, Expr, Literal, is_term
+from penstock.expr.types import decimal_for, is_decimal, is_integer
 from penstock.prune.domain import Domain, Interval
-from penstock.prune.keys import Key
+from penstock.prune.ordered_keys import Key
 from penstock.prune.transforms import next_prefix
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from penstock.predicate.tree import FALSE, TRUE, And, Expr, Literal, Or, fold, terms_of
+from penstock.expr.tree import FALSE, TRUE, And, Expr, Literal, Or, fold, terms_of
 from penstock.prune.domain import Domain, unite
 from penstock.prune.truth import Truths, null_rejecting
 

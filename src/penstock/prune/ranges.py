@@ -18,12 +18,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.predicate.compare import compare
-from penstock.predicate.types import is_float
-from penstock.predicate.values import to_arrow
-from penstock.predicate.vector import Mask
+from penstock.expr.kernels.compare import compare
+from penstock.expr.kernels.python_values import to_arrow
+from penstock.expr.kernels.vector import Mask
+from penstock.expr.types import is_float
 from penstock.prune.domain import Domain
-from penstock.prune.keys import INT64_MAX, INT64_MIN, Key, Keys, array_keys, has_int64_keys, key_of, value_of
+from penstock.prune.ordered_keys import INT64_MAX, INT64_MIN, Key, Keys, array_keys, has_int64_keys, key_of, value_of
 
 Rows = npt.NDArray[np.int64] | None  # positions of the containers asked about; None is all of them
 S = TypeVar("S", bound=np.generic)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from penstock.predicate.tree import TRUE, And, Expr, Or, conjuncts
+from penstock.expr.tree import TRUE, And, Expr, Or, conjuncts
 from penstock.prune.evidence import evidence_of
 from penstock.prune.judge import Judgement, may_be
 from penstock.prune.question import ask

@@ -32,10 +32,10 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from penstock.predicate.types import TIMESTAMP, TIMESTAMP_NTZ, integer_range, is_decimal, is_integer, is_timestamp
-from penstock.predicate.values import from_arrow, to_arrow
+from penstock.expr.kernels.python_values import from_arrow, to_arrow
+from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ, integer_range, is_decimal, is_integer, is_timestamp
 from penstock.prune.domain import Domain, Interval
-from penstock.prune.keys import Key, is_comparable, key_limits, key_of, successor, value_of
+from penstock.prune.ordered_keys import Key, is_comparable, key_limits, key_of, successor, value_of
 
 OF_UUID = "@uuid"
 # Ranges of up to this many integers are bucketed value by value; an IN list has no such limit.

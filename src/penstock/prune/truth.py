@@ -19,15 +19,15 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from penstock.predicate.evaluate import evaluate, unevaluable
-from penstock.predicate.functions import FUNCTIONS
-from penstock.predicate.laws import is_sharp, lawful_path
-from penstock.predicate.like import is_literal, parts_of, prefix_of
-from penstock.predicate.tree import Call, Cast, Compare, Expr, In, IsNull, Like, Literal, Not, fold, is_term, terms_of
-from penstock.predicate.types import is_float
-from penstock.predicate.values import to_arrow
+from penstock.expr.functions.laws import is_sharp, lawful_path
+from penstock.expr.functions.registry import FUNCTIONS
+from penstock.expr.kernels.evaluate import evaluate, unevaluable
+from penstock.expr.kernels.like import is_literal, parts_of, prefix_of
+from penstock.expr.kernels.python_values import to_arrow
+from penstock.expr.tree import Call, Cast, Compare, Expr, In, IsNull, Like, Literal, Not, fold, is_term, terms_of
+from penstock.expr.types import is_float
 from penstock.prune.domain import Domain
-from penstock.prune.keys import is_comparable, key_of, successor
+from penstock.prune.ordered_keys import is_comparable, key_of, successor
 from penstock.prune.preimage import preimage
 from penstock.prune.transforms import next_prefix
 

@@ -15,15 +15,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.predicate.tree import TRUE
-from penstock.predicate.values import from_arrow
-from penstock.predicate.zones import in_zone
+from penstock.expr.kernels.python_values import from_arrow
+from penstock.expr.kernels.zones import in_zone
+from penstock.expr.tree import TRUE
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Derived, Exact, encode
 from penstock.prune.judge import Pruner
-from penstock.tables.iceberg.batch import FileBatch
-from penstock.tables.iceberg.members import Members, members_of
-from penstock.tables.iceberg.version import Version
+from penstock.tables.iceberg.manifest.file_batch import FileBatch
+from penstock.tables.iceberg.manifest.members import Members, members_of
+from penstock.tables.iceberg.metadata.version import Version
 
 Numbers = npt.NDArray[np.int64]
 Label = tuple[tuple[str, str | None], ...]  # the fields of a partition: name, and value as text

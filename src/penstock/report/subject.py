@@ -14,16 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.errors import LimitError
-from penstock.predicate.tree import TRUE, Column, walk
+from penstock.expr.tree import TRUE, Column, walk
 from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.plan import Plan
 from penstock.report.pieces import Pieces, pieces_of_batches, pieces_of_files
-from penstock.tables.hive.discover import judge as judge_directories
-from penstock.tables.hive.table import HiveTable
-from penstock.tables.iceberg.members import members_of
-from penstock.tables.iceberg.open import clear_errors
-from penstock.tables.iceberg.plan import data_batches, hot_keys
-from penstock.tables.iceberg.table import IcebergTable
+from penstock.tables.hive.hive_table import HiveTable
+from penstock.tables.hive.walk import judge as judge_directories
+from penstock.tables.iceberg.iceberg_table import IcebergTable
+from penstock.tables.iceberg.manifest.members import members_of
+from penstock.tables.iceberg.metadata.catalogs import clear_errors
+from penstock.tables.iceberg.scan.scan_plan import data_batches, hot_keys
 
 
 class HiveSubject:

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.prune.plan import FileTask
-from penstock.stream.options import StreamOptions
 from penstock.stream.position import Position
+from penstock.stream.stream_options import StreamOptions
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.errors import LakeError
-from penstock.predicate.sql import summarize, to_sql
-from penstock.predicate.tree import Expr
+from penstock.expr.sql_text import summarize, to_sql
+from penstock.expr.tree import Expr
 
 VERSION = 1
 OTHER_FILTER = "restore it, take a new checkpoint, or set allow_filter_change to filter what comes by the new one"

@@ -10,55 +10,55 @@ from typing import Any
 
 def dataframe(table: Any, spark: Any, where: str | None = None) -> Any:
     """The table as a lazy DataFrame; with `where`, filtered."""
-    from penstock.spark.scan import dataframe as scan
+    from penstock.spark.scan.hive_scan import dataframe as scan
 
     return scan(table, spark, where)
 
 
 def iceberg_dataframe(table: Any, spark: Any, where: str | None = None) -> Any:
     """An Iceberg table as a lazy DataFrame; with `where`, filtered."""
-    from penstock.spark.iceberg import dataframe as scan
+    from penstock.spark.scan.iceberg_scan import dataframe as scan
 
     return scan(table, spark, where)
 
 
 def stream(table: Any, spark: Any, options: Any) -> Any:
     """The table as a streaming DataFrame."""
-    from penstock.spark.stream import stream as follow
+    from penstock.spark.stream.stream_reader import stream as follow
 
     return follow(table, spark, options)
 
 
 def sql(lake: Any, text: str, spark: Any = None) -> Any:
     """A query over the tables of a lake, as a DataFrame."""
-    from penstock.spark.sql import run_sql
+    from penstock.spark.session.lake_sql import run_sql
 
     return run_sql(lake, text, spark)
 
 
 def write(job: Any, df: Any) -> Any:
     """Write the rows of a DataFrame as data files, in Spark's tasks."""
-    from penstock.spark.write import write_dataframe
+    from penstock.spark.write.write_job import write_dataframe
 
     return write_dataframe(job, df)
 
 
 def sample(df: Any, names: Any, rows: int) -> Any:
     """Some rows of a DataFrame, as Arrow's."""
-    from penstock.spark.write import sample as take
+    from penstock.spark.write.write_job import sample as take
 
     return take(df, names, rows)
 
 
 def rewrite(job: Any, table: Any) -> Any:
     """Write all rows of a table as data files again, in Spark's tasks."""
-    from penstock.spark.write import rewrite_table
+    from penstock.spark.write.write_job import rewrite_table
 
     return rewrite_table(job, table)
 
 
 def map_files(tasks: Any, work: Any) -> Any:
     """Do something with each of some files, in Spark's tasks; the answers in the files' order."""
-    from penstock.spark.write import map_files as run
+    from penstock.spark.write.write_job import map_files as run
 
     return run(tasks, work)

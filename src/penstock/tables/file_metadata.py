@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from penstock.predicate.bind import Context, bind_text
-from penstock.predicate.tree import TRUE, And, Column, Expr
-from penstock.predicate.types import TIMESTAMP
+from penstock.expr.bind import Context, bind_text
+from penstock.expr.tree import TRUE, And, Column, Expr
+from penstock.expr.types import TIMESTAMP
 from penstock.prune.facts import Exact, Fact
 
 # What Java escapes in the path of a URI: ASCII that is not legal there, and spaces and controls of other alphabets.

@@ -24,17 +24,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.errors import SchemaError
-from penstock.predicate.bind import Context, bind_text
-from penstock.predicate.evaluate import as_type, filter_table, read_column
-from penstock.predicate.schema import as_schema
-from penstock.predicate.tree import TRUE, Column, Expr
-from penstock.predicate.types import is_float
-from penstock.predicate.values import from_arrow, to_arrow
+from penstock.expr.bind import Context, bind_text
+from penstock.expr.kernels.evaluate import as_type, filter_table, read_column
+from penstock.expr.kernels.python_values import from_arrow, to_arrow
+from penstock.expr.schema import as_schema
+from penstock.expr.tree import TRUE, Column, Expr
+from penstock.expr.types import is_float
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Bounds, Exact, Fact
-from penstock.prune.html import as_grid
 from penstock.prune.judge import Pruner
-from penstock.prune.keys import is_comparable
+from penstock.prune.notebook import as_grid
+from penstock.prune.ordered_keys import is_comparable
 from penstock.prune.plan import Plan, make_plan
 from penstock.prune.transforms import transform_function
 from penstock.tables.partitioning import PartitionField, parse_partition_by

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from penstock.errors import PenstockError, SchemaError
-from penstock.predicate.tree import Expr, IsNull, Lookup, is_term
+from penstock.expr.tree import Expr, IsNull, Lookup, is_term
 
 Keys = dict[str, Lookup]
 

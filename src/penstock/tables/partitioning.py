@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from penstock.errors import PredicateError, SchemaError
-from penstock.predicate.bind import bind
-from penstock.predicate.parse import parse
-from penstock.predicate.tree import Call, Column, Expr, IsNull, Literal
+from penstock.expr.bind import bind
+from penstock.expr.parse import parse
+from penstock.expr.tree import Call, Column, Expr, IsNull, Literal
 from penstock.prune.facts import Derived, Term
 from penstock.prune.transforms import result_type, transform_function
 

@@ -1,0 +1,185 @@
+"""What `penstock doctor` checks of a place: whether its endpoint answers, its catalog opens, and it can be listed.
+
+Each look has a deadline. A place that is written wrongly is bad input and raises; all else that goes wrong is what the
+doctor was asked for, and becomes a check. Secrets of the configuration are taken out of everything that is said.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from penstock.cli.machine_checks import Check
+from penstock.cli.table_commands import is_name
+from penstock.errors import LakeError, PenstockError
+
+_CONNECT_SECONDS = 3.0
+_SECONDS = 20.0
+_TIMEOUTS = {"s3.connect-timeout": "3", "s3.request-timeout": "5"}
+_FROM_ENVIRONMENT = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+_LOGIN = re.compile(r"(?<=://)[^/\s@]+@")
+_SHORTEST_SECRET = 4
+
+
+def check_place(table: str | None, place: Mapping[str, str | None]) -> Iterator[Check]:
+    """Whatever is known of a place, without a secret in it."""
+    return map(hide_secrets, _check_place(table, place))
+
+
+def _check_place(table: str | None, place: Mapping[str, str | None]) -> Iterator[Check]:
+    """The storage of a path or URL; of a name, its catalog, and then where the table lies."""
+    catalog, warehouse, storage = place.get("catalog"), place.get("warehouse"), place.get("storage")
+    if table is not None and not is_name(table):
+        folder = table.rpartition("/")[0] if table.endswith(".metadata.json") else table
+        yield from _check_storage(folder or ".", storage)
+    elif table is not None or catalog is not None or warehouse is not None:
+        yield from _check_lake(table, warehouse, catalog)
+
+
+def hide_secrets(check: Check) -> Check:
+    """The check without any secret of the configuration, and without logins in URLs."""
+    fix = None if check.fix is None else _without_secrets(check.fix)
+    return replace(check, found=_without_secrets(check.found), fix=fix)
+
+
+def _check_storage(location: str, storage: str | Mapping[str, str] | None) -> Iterator[Check]:
+    from penstock.storage.storage import open_storage
+
+    place = open_storage(location, storage)
+    endpoint = place.properties.get("s3.endpoint")
+    if place.scheme != "file" and endpoint and not place.properties.get("s3.proxy-uri"):
+        reached = _check_endpoint("storage", endpoint, "check s3.endpoint and the network")
+        if not reached.ok:
+            yield reached
+            return
+    hasty = replace(place, properties={**_TIMEOUTS, **place.properties})
+    yield _attempt("storage", lambda: f"{place.url} can be listed ({len(hasty.entries(hasty.path).names):,} found)")
+
+
+def _check_lake(table: str | None, warehouse: str | None, catalog: str | None) -> Iterator[Check]:
+    from penstock.lake.lake import connect
+    from penstock.storage.storage import properties_of
+
+    uri = properties_of(catalog).get("uri", "") if catalog is not None else ""
+    if uri.startswith(("http://", "https://")) and not _has_proxy(uri):
+        reached = _check_endpoint("catalog", uri, f"check the uri of catalog {catalog!r} and the network")
+        if not reached.ok:
+            yield reached
+            return
+    folder = None if catalog is not None and warehouse is None else warehouse or "./warehouse"
+    lake = connect(folder, catalog=catalog)
+    opened = _attempt("catalog", lambda: _looked_into(lake))
+    yield opened
+    if table is None or not opened.ok:
+        return
+    found: list[Any] = []
+
+    def load() -> str:
+        found.append(lake.table(table))
+        return f"{table} is there"
+
+    yield _attempt("table", load)
+    for each in found:
+        yield from _check_table(each)
+
+
+def _looked_into(lake: Any) -> str:
+    from penstock.tables.iceberg.metadata.catalogs import clear_errors
+
+    if lake.source is not None:
+        with clear_errors("the catalog", {}):
+            return f"the catalog can be read (namespaces: {len(lake.catalog.list_namespaces()):,})"
+    if not Path(lake.warehouse).is_dir():
+        raise LakeError(f"there is no warehouse {lake.warehouse}", hint="check --warehouse; the first table makes it")
+    return f"{lake.warehouse} can be read (tables: {len(lake.tables()):,})"
+
+
+def _check_table(table: Any) -> Iterator[Check]:
+    """Where a table that was opened lies; what its catalog says of the place is no input of the user."""
+    own = getattr(table, "storage", None)
+    location, properties = (own.url, own.properties) if own is not None else _location(table)
+    try:
+        yield from _check_storage(location, properties)
+    except PenstockError as error:
+        yield _problem("storage", error)
+
+
+def _location(table: Any) -> tuple[str, dict[str, str]]:
+    metadata = table.table.metadata
+    return metadata.location, {str(name): str(value) for name, value in table.table.io.properties.items()}
+
+
+def _check_endpoint(name: str, url: str, fix: str) -> Check:
+    """Whether somebody listens at an address."""
+    parts = urlsplit(url if "://" in url else f"https://{url}")
+    shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+    try:
+        address = (parts.hostname or "", parts.port or (80 if parts.scheme == "http" else 443))
+        socket.create_connection(address, _CONNECT_SECONDS).close()
+    except (OSError, ValueError) as error:  # a port that is no number is a ValueError
+        said = getattr(error, "strerror", None) or str(error)
+        return Check(name, f"{shown} cannot be reached: {said}", fix)
+    return Check(name, f"{shown} can be reached")
+
+
+def _has_proxy(url: str) -> bool:
+    parts = urlsplit(url)
+    return parts.scheme in getproxies() and not proxy_bypass(parts.hostname or "")
+
+
+def _attempt(name: str, look: Callable[[], str]) -> Check:
+    """What a look finds, or what went wrong; a thread that does not come back is left alone."""
+    answer: Future[str] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(look())
+        except BaseException as error:
+            answer.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        return Check(name, answer.result(_SECONDS))
+    except PenstockError as error:
+        return _problem(name, error)
+    except TimeoutError:
+        return Check(name, f"no answer within {_SECONDS:.0f} s", "check the address, the network and the proxy")
+
+
+def _problem(name: str, error: PenstockError) -> Check:
+    return Check(name, error.message, error.hint or "check the configuration")
+
+
+def _without_secrets(text: str) -> str:
+    for secret in sorted(_secrets(), key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return _LOGIN.sub("***@", text)
+
+
+def _secrets() -> set[str]:
+    """The secrets of all catalogs that PyIceberg is configured with, and those that Amazon's libraries read."""
+    from pyiceberg.utils.config import Config
+
+    from penstock.storage.storage import is_secret
+
+    found = {os.environ.get(name, "") for name in _FROM_ENVIRONMENT}
+    waiting: list[Any] = []
+    with suppress(Exception):  # a file that cannot be read has told nobody a secret
+        waiting.append(Config().config)
+    while waiting:
+        for name, value in waiting.pop().items():
+            if isinstance(value, Mapping):
+                waiting.append(value)
+            elif is_secret(str(name)):
+                found |= {str(value), str(value).rpartition(":")[2]}  # `credential` is an id, a colon and a secret
+    return {secret for secret in found if len(secret) >= _SHORTEST_SECRET}

@@ -1,0 +1,386 @@
+"""A parsed tree bound to a schema: names resolved, types known, implicit casts written out, constants folded.
+
+The rules are Spark's in ANSI mode, its default. Names resolve without regard to case unless told otherwise. A
+comparison of two types inserts the cast Spark would insert, on the column where Spark puts it on the column:
+`p = 5` on a string column is `CAST(p AS bigint) = 5`.
+
+`now` folds `current_date()` and its kin. A stream passes None, and they stay opaque: the day on which a plan was made
+must not be frozen into it.
+
+What cannot be understood (an unknown function, a function over types it does not take) has the type None from there
+upwards. It is not an error; it never prunes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.errors import PredicateError, TypeMismatchError, UnknownColumnError
+from penstock.expr.functions import registry as functions
+from penstock.expr.functions.arithmetic import DECIMAL_OPERATORS
+from penstock.expr.functions.interval_functions import NAME as ADD_INTERVAL
+from penstock.expr.kernels.cast import cast as cast_values
+from penstock.expr.kernels.cast import castable
+from penstock.expr.kernels.evaluate import evaluate_constant
+from penstock.expr.kernels.python_values import from_arrow, to_arrow
+from penstock.expr.kernels.zones import is_fixed
+from penstock.expr.missing_quotes import quoted_date, quoted_word
+from penstock.expr.tree import (
+    And,
+    Call,
+    Cast,
+    Column,
+    Compare,
+    Expr,
+    In,
+    Like,
+    Literal,
+    Lookup,
+    Not,
+    Or,
+    fold,
+    rebuild,
+)
+from penstock.expr.types import (
+    TIMESTAMP,
+    common_type_of,
+    integer_range,
+    is_decimal,
+    is_integer,
+    is_nested,
+    is_numeric,
+    is_timestamp,
+    type_name,
+)
+
+_FLIPPED = {"=": "=", "<=>": "<=>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_TODAY = frozenset(["current_date", "curdate"])
+_NOW = frozenset(["current_timestamp", "now"])
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a text means beside its schema: the session's zone, how names compare, and the moment of planning."""
+
+    timezone: str = "UTC"
+    case_sensitive: bool = False
+    now: datetime | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            is_fixed(str(self.timezone))
+        except ValueError as error:
+            raise PredicateError(str(error)) from None
+
+
+def bind(expr: Expr, schema: pa.Schema, context: Context | None = None, text: str | None = None) -> Expr:
+    """Bind a parsed predicate to a schema of normalised types; `text` is quoted in errors.
+
+    >>> from penstock.expr.parse import parse
+    >>> str(bind(parse("APP = 'a' AND 5 < n"), pa.schema({"app": pa.string(), "n": pa.int64()})))
+    "app = 'a' AND n > 5"
+    """
+    binder = _Binder(schema, context or Context(), text)
+    bound = fold(expr, binder.visit)
+    return binder.boolean(bound)
+
+
+@dataclass(frozen=True, slots=True)
+class _Binder:
+    schema: pa.Schema
+    context: Context
+    text: str | None
+
+    def visit(self, node: Expr, children: tuple[Expr, ...]) -> Expr:
+        match node:
+            case Column():
+                return self.column(node)
+            case Compare():
+                return self.compare(node, children[0], children[1])
+            case In():
+                return self.membership(node, children[0])
+            case Like():
+                return Like(self.to(children[0], pa.string(), node), node.pattern, node.escape, at=node.at)
+            case And() | Or() | Not():
+                return rebuild(node, [self.boolean(child) for child in children])
+            case Cast():
+                return self.cast(node, children[0])
+            case Lookup():
+                return self.lookup(node, children[0], children[1])
+            case Call():
+                return self.call(node, children)
+        return rebuild(node, children)
+
+    def column(self, node: Column) -> Expr:
+        fields: list[pa.Field] = list(self.schema)
+        found: Expr | None = None
+        path: list[str] = []
+        for i, name in enumerate(node.path):
+            field = self.field(fields, name, node, path)
+            path.append(field.name)
+            found = Column(tuple(path), field.type, at=node.at)
+            if pa.types.is_struct(field.type):
+                fields = list(field.type)
+            elif pa.types.is_map(field.type) and i + 2 == len(node.path):
+                return self.lookup(Lookup(found, found, at=node.at), found, Literal(node.path[-1], pa.string()))
+            elif i + 1 < len(node.path):
+                message = f"{'.'.join(path)} is {type_name(field.type)} and has no field {node.path[i + 1]!r}"
+                raise UnknownColumnError(message, self.text, node.at)
+        assert found is not None
+        return found
+
+    def field(self, fields: list[pa.Field], name: str, node: Column, path: list[str]) -> pa.Field:
+        fits = [f for f in fields if f.name == name]
+        if not fits and not self.context.case_sensitive:
+            fits = [f for f in fields if f.name.lower() == name.lower()]
+        if len(fits) == 1:
+            return fits[0]
+        where = f" in {'.'.join(path)}" if path else ""
+        if fits:
+            names = ", ".join(f.name for f in fits)
+            raise UnknownColumnError(f"column {name!r}{where} is ambiguous: {names}", self.text, node.at)
+        known = [f.name for f in fields]
+        close = get_close_matches(name.lower(), [n.lower() for n in known], n=1, cutoff=0.5)
+        guess = next((n for n in known if close and n.lower() == close[0]), None)
+        shown = ", ".join(known[:12]) + (", …" if len(known) > 12 else "")
+        hint = f"did you mean {guess!r}?" if guess else f"there are: {shown}"
+        raise UnknownColumnError(f"unknown column {name!r}{where}", self.text, node.at, hint=hint)
+
+    def compare(self, node: Compare, left: Expr, right: Expr) -> Expr:
+        if isinstance(left, Literal) and not isinstance(right, Literal):
+            return self.compare(Compare(_FLIPPED[node.op], node.right, node.left, at=node.at), right, left)
+        if left.type is None or right.type is None:
+            return Compare(node.op, left, right, at=node.at)
+        common = self.common([left, right], node)
+        if common is not None and pa.types.is_null(common):
+            common = pa.bool_()  # NULL = NULL
+        if common is None or _beyond_bigint(left, right):
+            return Compare(node.op, left, right, at=node.at)
+        return Compare(node.op, self.to(left, common, node), self.to(right, common, node), at=node.at)
+
+    def membership(self, node: In, child: Expr) -> Expr:
+        """All options are compared in one type, that of the whole list; columns among them make it an OR."""
+        listed = [fold(option, self.visit) for option in node.options]
+        unknown = child.type is None or any(option.type is None for option in listed)
+        common = None if unknown else self.common([child, *listed], node)
+        if all(isinstance(option, Literal) for option in listed):
+            bound = In(child, tuple(listed), at=node.at)
+            return (
+                bound if common is None else In(self.to(child, common, node), self.options(bound, common), at=node.at)
+            )
+        value = child if common is None else self.to(child, common, node)
+        others = listed if common is None else [self.to(option, common, node) for option in listed]
+        arms = tuple(Compare("=", value, other, at=node.at) for other in others)
+        return arms[0] if len(arms) == 1 else Or(arms, at=node.at)
+
+    def options(self, node: In, to: pa.DataType) -> tuple[Literal, ...]:
+        """The constants of a list cast together: one call, not one for each of 10,000."""
+        kinds = {option.type for option in node.options}
+        if kinds <= {to}:
+            return node.options
+        found: dict[int, Literal] = {}
+        for kind in kinds:
+            these = [(i, option) for i, option in enumerate(node.options) if option.type == kind]
+            vector = cast_values(to_arrow([option.value for _, option in these], kind), to, self.context.timezone)
+            if vector.failed is not None:
+                raise self.unreadable(these[int(np.argmax(vector.failed))][1], to)
+            values = from_arrow(vector.values)
+            found.update((i, Literal(v, to, at=o.at)) for (i, o), v in zip(these, values, strict=True))
+        return tuple(found[i] for i in range(len(node.options)))
+
+    def common(self, sides: list[Expr], node: Expr) -> pa.DataType | None:
+        """The type to compare in; None for decimals too wide for Spark to compare exactly."""
+        others = {side.type for side in sides if not isinstance(side, Literal)}
+        distinct = list(dict.fromkeys(_tight(side, others) for side in sides))
+        common = common_type_of(distinct)
+        if common is not None and not is_nested(common) and all(castable(t, common) for t in distinct):
+            return common
+        if all(is_decimal(t) or is_integer(t) for t in distinct) or (common is not None and pa.types.is_struct(common)):
+            return None
+        names = " with ".join(dict.fromkeys(type_name(side.type) for side in sides))
+        what = f"cannot compare {names}: {node}"
+        what = what if len(what) < 200 else what[:197] + "..."
+        time = next((t for t in distinct if pa.types.is_date32(t) or is_timestamp(t)), None)
+        number = time is not None and all(t == time or is_numeric(t) for t in distinct)
+        hint = quoted_date(node, time, self.text) if number else None
+        raise TypeMismatchError(what, self.text, node.at, hint=hint)
+
+    def to(self, child: Expr, to: pa.DataType, node: Expr) -> Expr:
+        """`child` as `to`, folded when it is a constant."""
+        if child.type is None or child.type == to:
+            return child
+        if isinstance(child, Literal):
+            return self.cast_literal(child, to)
+        if not castable(child.type, to):
+            message = f"cannot use {type_name(child.type)} as {type_name(to)}: {child}"
+            raise TypeMismatchError(message, self.text, node.at)
+        return Cast(child, to, at=child.at)
+
+    def cast_literal(self, literal: Literal, to: pa.DataType) -> Literal:
+        if is_integer(to) and is_integer(literal.type) and literal.value is not None and _fits(literal.value, to):
+            return Literal(literal.value, to, at=literal.at)  # most of what an OR of 50,000 tests needs
+        if not castable(literal.type, to):
+            raise self.unreadable(literal, to)
+        vector = cast_values(to_arrow([literal.value], literal.type), to, self.context.timezone)
+        if vector.failed is not None:
+            raise self.unreadable(literal, to)
+        return Literal(from_arrow(vector.values)[0], to, at=literal.at)
+
+    def unreadable(self, literal: Literal, to: pa.DataType) -> TypeMismatchError:
+        shown = str(literal)
+        shown = shown if len(shown) <= 60 else shown[:57] + "..."
+        return TypeMismatchError(f"cannot read {shown} as {type_name(to)}", self.text, literal.at)
+
+    def boolean(self, child: Expr) -> Expr:
+        if child.type is None or child.type == pa.bool_():
+            return child
+        if pa.types.is_null(child.type):
+            return Literal(None, pa.bool_(), at=child.at)
+        if child.type == pa.string():
+            return self.to(child, pa.bool_(), child)
+        message = f"{child} is {type_name(child.type)}, not a condition"
+        raise TypeMismatchError(message, self.text, child.at, expected="a boolean")
+
+    def cast(self, node: Cast, child: Expr) -> Expr:
+        return self.folded(rebuild(node, [child]))
+
+    def lookup(self, node: Lookup, container: Expr, key: Expr) -> Expr:
+        t = container.type
+        if t is None or key.type is None:
+            return Lookup(container, key, at=node.at)
+        if pa.types.is_map(t):
+            return Lookup(container, self.to(key, t.key_type, node), t.item_type, at=node.at)
+        if pa.types.is_list(t):
+            return Lookup(container, key, t.value_type, at=node.at)
+        if pa.types.is_struct(t) and isinstance(container, Column) and isinstance(key, Literal):
+            return self.column(Column((*container.path, str(key.value)), at=node.at))
+        message = f"{container} is {type_name(t)}; only maps, arrays and structs have values under a key"
+        raise TypeMismatchError(message, self.text, node.at)
+
+    def call(self, node: Call, args: tuple[Expr, ...]) -> Expr:
+        if node.name in ("element_at", "try_element_at") and len(args) == 2 and _is_map(args[0]):
+            return self.lookup(Lookup(args[0], args[1], at=node.at), *args)
+        if node.name == "like" and len(args) == 2 and isinstance(args[1], Literal) and args[1].type == pa.string():
+            return Like(self.to(args[0], pa.string(), node), args[1].value, at=node.at)
+        moment = self.moment(node.name) if not args else None
+        if moment is not None:
+            return moment
+        if node.name in DECIMAL_OPERATORS and any(arg.type is not None and is_decimal(arg.type) for arg in args):
+            args = tuple(_with_its_digits(*pair) for pair in zip(node.args, args, strict=True))
+        return self.folded(self.signed(_with_interval(Call(node.name, args, at=node.at))))
+
+    def signed(self, node: Call) -> Call:
+        """The call with its arguments cast as its signature says; unchanged and untyped where there is none."""
+        function = functions.find(node.name)
+        if function is None or any(arg.type is None for arg in node.args):
+            return node
+        constants = [(arg.value,) if isinstance(arg, Literal) else None for arg in node.args]
+        signature = function.signature([arg.type for arg in node.args], constants)
+        if signature is None:
+            return replace(node, hint=quoted_word(node, self.text))
+        pairs = list(zip(node.args, signature.arguments, strict=True))
+        if not all(castable(arg.type, t) for arg, t in pairs):
+            return node
+        args = []
+        for arg, t in pairs:
+            if isinstance(arg, Literal) and arg.type != t:
+                vector = cast_values(to_arrow([arg.value], arg.type), t, self.context.timezone)
+                if vector.failed is not None:
+                    return node  # Spark would raise here; it is left to Spark
+            args.append(self.to(arg, t, node))
+        hint = quoted_word(node, self.text) if any(arg.type == pa.string() for arg in node.args) else None
+        return Call(node.name, tuple(args), signature.result, at=node.at, hint=hint)
+
+    def folded(self, node: Expr) -> Expr:
+        """A call over constants is a constant, unless it fails."""
+        if node.type is None or not node.children or not all(isinstance(c, Literal) for c in node.children):
+            return node
+        found = evaluate_constant(node, self.context.timezone)
+        return node if found is None else Literal(found[0], node.type, at=node.at)
+
+    def moment(self, name: str) -> Literal | None:
+        now = self.context.now
+        if now is None or name not in _TODAY | _NOW:
+            return None
+        moment = now if now.tzinfo is not None else now.replace(tzinfo=UTC)
+        since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+        stamp = Literal((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds, TIMESTAMP)
+        return self.cast_literal(stamp, pa.date32()) if name in _TODAY else stamp
+
+
+def _tight(side: Expr, others: set[pa.DataType | None]) -> pa.DataType:
+    """The type a side brings into a comparison: a constant integer is no wider than it needs to be.
+
+    Spark reaches the same by moving casts from columns to constants: `CAST(smallint_column AS int) = 5` is
+    `smallint_column = 5`, and beside a decimal an integer has as many digits as it has.
+    """
+    assert side.type is not None
+    if not isinstance(side, Literal) or not is_integer(side.type) or side.value is None:
+        return side.type
+    if any(t is not None and is_decimal(t) for t in others):
+        return pa.decimal128(len(str(abs(side.value))), 0)
+    narrow = [t for t in others if t is not None and is_integer(t)]
+    if len(others) == 1 and narrow and _fits(side.value, narrow[0]):
+        return narrow[0]
+    return side.type
+
+
+def _beyond_bigint(left: Expr, right: Expr) -> bool:
+    """An integer beside a decimal that no bigint reaches: Spark's analyzer answers without looking, even for NULL."""
+    if left.type is None or not is_integer(left.type) or not isinstance(right, Literal) or right.value is None:
+        return False
+    return is_decimal(right.type) and not _fits(right.value, pa.int64())
+
+
+def _fits(value: Any, t: pa.DataType) -> bool:
+    low, high = integer_range(t)
+    return bool(low <= value <= high)
+
+
+def _with_its_digits(written: Expr, bound: Expr) -> Expr:
+    """Beside a decimal, an integer that is written out has as many digits as it has; any other has those of its type.
+
+    For other types than int, `2L` and `CAST(2 AS bigint)` cannot be told apart here.
+    """
+    if not isinstance(written, Literal) or written.type != pa.int32() or written.value is None:
+        return bound
+    return Literal(Decimal(written.value), pa.decimal128(len(str(abs(written.value))), 0), at=bound.at)
+
+
+def _with_interval(node: Call) -> Call:
+    """`x - INTERVAL 7 DAYS` as the function that moves x."""
+    if node.name not in ("+", "-") or len(node.args) != 2:
+        return node
+    value, interval = node.args if not _is_interval(node.args[0]) or node.name == "-" else node.args[::-1]
+    if not _is_interval(interval) or _is_interval(value):
+        return node
+    amount, unit = interval.children
+    assert isinstance(amount, Literal)
+    moved = Literal(-amount.value if node.name == "-" else amount.value, pa.int64())
+    return Call(ADD_INTERVAL, (value, moved, unit), at=node.at)
+
+
+def _is_interval(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.name == "interval" and len(expr.args) == 2
+
+
+def _is_map(expr: Expr) -> bool:
+    return expr.type is not None and bool(pa.types.is_map(expr.type))
+
+
+def bind_text(text: str, schema: Any, context: Context | None = None) -> Expr:
+    """Parse and bind in one step; `schema` is anything `as_schema` takes."""
+    from penstock.expr.limits import check_operations
+    from penstock.expr.parse import parse
+    from penstock.expr.schema import as_schema
+
+    bound = bind(parse(text), as_schema(schema), context, text)
+    check_operations(bound)
+    return bound

@@ -1,0 +1,1 @@
+"""The functions of SQL: one entry each with names, types, kernel and the law that carries bounds through it."""

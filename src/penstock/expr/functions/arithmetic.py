@@ -1,0 +1,345 @@
+"""The arithmetic operators, with Spark's result types and ANSI failures.
+
+Two integers meet in the wider type and fail when the result does not fit it; `/` is always a division of
+doubles and fails at zero. A string beside an integer is read as a bigint, beside any other number as a double.
+
+Decimals get Spark's result precision and scale (`DecimalPrecision`): the exact result is computed with unlimited
+integers and rounded HALF_UP once, a quotient twice (`_quotient`). An integer beside a decimal counts as a decimal of
+all its type's digits; Spark counts a literal's digits only. Binding has done the same for an int, for other literals
+it differs in nothing but the precision as long as 38 digits are enough; where it does the call stays opaque.
+
+The laws leave out constants that are no finite numbers (`x + c` is NaN at the opposite infinity) and products with
+zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.expr.functions.function import FALLING, RISING, Constants, Function, Kernel, Law, Signature
+from penstock.expr.functions.signatures import BIGINT, DATE, DOUBLE, INT, STRING, SignatureOf, Types, as_int
+from penstock.expr.kernels.decimals import decimal_vector, rescaled, unscaled
+from penstock.expr.kernels.physical import Numbers, all_valid, numbers, vector
+from penstock.expr.kernels.vector import Mask, Vector
+from penstock.expr.types import (
+    MAX_PRECISION,
+    common_type,
+    decimal_for,
+    integer_range,
+    is_decimal,
+    is_float,
+    is_integer,
+    is_numeric,
+)
+
+_Answer = tuple[Numbers, Mask | None]
+_MINIMUM_ADJUSTED_SCALE = 6
+_QUOTIENT_SCALE = 39
+_WIDE = 2 * MAX_PRECISION  # more digits than NumPy's integers have
+
+
+def _arithmetic(decimal_result: Callable[[pa.DataType, pa.DataType], pa.DataType]) -> SignatureOf:
+    def signature(types: Types, constants: Constants) -> Signature | None:
+        types = _without_text(types)
+        if len(types) != 2 or not all(is_numeric(t) for t in types):
+            return None
+        if not _exact(types):
+            t = common_type(*types)
+            return None if t is None else Signature((t, t), t)
+        return _of_decimals(types, decimal_result)
+
+    return signature
+
+
+def _without_text(types: Types) -> Types:
+    """The types with a string replaced by what Spark makes of it beside a number."""
+    numbers_ = [t for t in types if t != STRING]
+    if len(types) != 2 or len(numbers_) != 1 or not is_numeric(numbers_[0]):
+        return types
+    return (BIGINT, BIGINT) if is_integer(numbers_[0]) else (DOUBLE, DOUBLE)
+
+
+def _exact(types: Types) -> bool:
+    """Whether the result is a decimal: a decimal beside a double becomes one."""
+    return any(is_decimal(t) for t in types) and not any(is_float(t) for t in types)
+
+
+def _of_decimals(types: Types, decimal_result: Callable[[pa.DataType, pa.DataType], pa.DataType]) -> Signature | None:
+    left, right = (t if is_decimal(t) else decimal_for(t) for t in types)
+    result = decimal_result(left, right)
+    mixed = any(is_integer(t) for t in types)
+    return None if mixed and result.precision >= MAX_PRECISION else Signature((left, right), result)
+
+
+def _sum_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    scale = max(left.scale, right.scale)
+    return _adjusted(max(left.precision - left.scale, right.precision - right.scale) + scale + 1, scale)
+
+
+def _product_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    return _adjusted(left.precision + right.precision + 1, left.scale + right.scale)
+
+
+def _quotient_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    scale = max(_MINIMUM_ADJUSTED_SCALE, left.scale + right.precision + 1)
+    return _adjusted(left.precision - left.scale + right.scale + scale, scale)
+
+
+def _remainder_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    scale = max(left.scale, right.scale)
+    return pa.decimal128(min(left.precision - left.scale, right.precision - right.scale) + scale, scale)
+
+
+def _adjusted(precision: int, scale: int) -> pa.DataType:
+    """Spark gives up scale for whole digits when 38 are not enough, but not below six."""
+    if precision <= MAX_PRECISION:
+        return pa.decimal128(precision, scale)
+    kept = max(MAX_PRECISION - (precision - scale), min(scale, _MINIMUM_ADJUSTED_SCALE))
+    return pa.decimal128(MAX_PRECISION, kept)
+
+
+def _kernel(
+    compute: Callable[[Numbers, Numbers, pa.DataType], _Answer],
+    of_decimals: Callable[[pa.Array, pa.Array], Vector] | None = None,
+) -> Callable[[Sequence[pa.Array], str], Vector]:
+    def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
+        left, right = arrays
+        if of_decimals is not None and is_decimal(left.type):
+            return of_decimals(left, right)
+        with np.errstate(all="ignore"):
+            found, failed = compute(numbers(left), numbers(right), left.type)
+        return vector(found, left.type, all_valid(left, right), failed)
+
+    return kernel
+
+
+def _add(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
+    if is_float(t):
+        return a + b, None
+    left, right = a.astype(np.int64), b.astype(np.int64)
+    found = left + right
+    wrapped = ((left ^ found) & (right ^ found)) < 0
+    return found, wrapped | _outside(found, t)
+
+
+def _subtract(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
+    if is_float(t):
+        return a - b, None
+    left, right = a.astype(np.int64), b.astype(np.int64)
+    found = left - right
+    wrapped = ((left ^ right) & (left ^ found)) < 0
+    return found, wrapped | _outside(found, t)
+
+
+def _multiply(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
+    if is_float(t):
+        return a * b, None
+    left, right = a.astype(np.int64), b.astype(np.int64)
+    found = left * right
+    # Dividing back must give the other factor; only MIN * -1 divides back although it wrapped.
+    lowest = np.int64(-(2**63))
+    wrapped = (left != 0) & (found // np.where(left == 0, 1, left) != right)
+    wrapped |= ((left == -1) & (right == lowest)) | ((right == -1) & (left == lowest))
+    return found, wrapped | _outside(found, t)
+
+
+def _remainder(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
+    """Java's: with the sign of the dividend."""
+    return np.fmod(a, np.where(b == 0, np.ones_like(b), b)), b == 0
+
+
+def _modulus(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
+    """Never negative for a positive divisor; Java computes short types as int and lets int and long wrap."""
+    if t in (pa.int8(), pa.int16()):
+        a, b = a.astype(np.int32), b.astype(np.int32)
+    divisor = np.where(b == 0, np.ones_like(b), b)
+    rest = np.fmod(a, divisor)
+    return np.where(rest < 0, np.fmod(rest + divisor, divisor), rest), b == 0
+
+
+def _divide(arrays: Sequence[pa.Array], zone: str) -> Vector:
+    if is_decimal(arrays[0].type):
+        return _quotient(*arrays)
+    a, b = (numbers(values).astype(np.float64) for values in arrays)
+    with np.errstate(all="ignore"):
+        return vector(a / np.where(b == 0, 1.0, b), DOUBLE, all_valid(*arrays), b == 0)
+
+
+def _integral_divide(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
+    """Cut towards zero."""
+    failed = (b == 0) | ((a == -(2**63)) & (b == -1))
+    divisor = np.where(failed, 1, b)
+    return (a - np.fmod(a, divisor)) // divisor, failed
+
+
+def _outside(found: Numbers, t: pa.DataType) -> Mask:
+    low, high = integer_range(t)
+    return np.asarray((found < low) | (found > high), np.bool_)
+
+
+def _decimal_sum(sign: int) -> Callable[[pa.Array, pa.Array], Vector]:
+    def compute(left: pa.Array, right: pa.Array) -> Vector:
+        scale = max(left.type.scale, right.type.scale)
+        result = _sum_type(left.type, right.type)
+        digits = max(left.type.precision - left.type.scale, right.type.precision - right.type.scale) + scale + 1
+        a = rescaled(unscaled(left, digits), left.type.scale, scale)
+        b = rescaled(unscaled(right, digits), right.type.scale, scale)
+        return decimal_vector(rescaled(a + sign * b, scale, result.scale), result, all_valid(left, right))
+
+    return compute
+
+
+def _decimal_product(left: pa.Array, right: pa.Array) -> Vector:
+    digits = left.type.precision + right.type.precision
+    result = _product_type(left.type, right.type)
+    found = unscaled(left, digits) * unscaled(right, digits)
+    return decimal_vector(
+        rescaled(found, left.type.scale + right.type.scale, result.scale), result, all_valid(left, right)
+    )
+
+
+def _quotient(left: pa.Array, right: pa.Array) -> Vector:
+    """Java divides to 39 digits behind the point, HALF_DOWN; Spark then rounds to the scale of the result, HALF_UP."""
+    result = _quotient_type(left.type, right.type)
+    a, b = unscaled(left, _WIDE), unscaled(right, _WIDE)
+    dividend = abs(a) * 10 ** (right.type.scale + _QUOTIENT_SCALE)
+    divisor = np.where(b == 0, 1, abs(b)) * 10**left.type.scale
+    found = dividend // divisor
+    found = found + (2 * (dividend - found * divisor) > divisor).astype(object)
+    signed = np.where((a < 0) == (b < 0), found, -found)
+    zero = np.asarray(b == 0, np.bool_)
+    return decimal_vector(rescaled(signed, _QUOTIENT_SCALE, result.scale), result, all_valid(left, right), zero)
+
+
+def _decimal_remainder(positive: bool) -> Callable[[pa.Array, pa.Array], Vector]:
+    """The exact remainder, with the sign of the dividend; one of a quotient of more than 38 digits is left to Spark."""
+
+    def compute(left: pa.Array, right: pa.Array) -> Vector:
+        result = _remainder_type(left.type, right.type)
+        a = rescaled(unscaled(left, _WIDE), left.type.scale, result.scale)
+        b = rescaled(unscaled(right, _WIDE), right.type.scale, result.scale)
+        divisor = np.where(b == 0, 1, b)
+        failed = np.asarray((b == 0) | (abs(a) // abs(divisor) >= 10**MAX_PRECISION), np.bool_)
+        rest = _toward_zero(a, divisor)
+        if positive:
+            rest = np.where(rest < 0, _toward_zero(rest + divisor, divisor), rest)
+        return decimal_vector(rest, result, all_valid(left, right), failed)
+
+    return compute
+
+
+def _toward_zero(a: Numbers, b: Numbers) -> Numbers:
+    rest = abs(a) % abs(b)
+    return np.where(a < 0, -rest, rest)
+
+
+def _quotients(types: Types, constants: Constants) -> Signature | None:
+    promoted = _without_text(types)
+    if len(types) != 2 or not all(is_numeric(t) for t in promoted):
+        return None
+    if not _exact(promoted):
+        return Signature(tuple(promoted) if STRING in types else (DOUBLE, DOUBLE), DOUBLE)
+    # The digits of the divisor decide the scale, and those of such a constant are not known here.
+    if any(is_integer(t) and t != INT and value is not None for t, value in zip(types, constants, strict=True)):
+        return None
+    return _of_decimals(types, _quotient_type)
+
+
+def _bigints(types: Types, constants: Constants) -> Signature | None:
+    promoted = _without_text(types)
+    return Signature((BIGINT, BIGINT), BIGINT) if len(types) == 2 and all(map(is_integer, promoted)) else None
+
+
+def _numbers_only(signature: SignatureOf) -> SignatureOf:
+    return lambda types, constants: signature(types, constants) if all(is_numeric(t) for t in types) else None
+
+
+def _tried(kernel: Kernel) -> Kernel:
+    """Null where the kernel fails, which must be exactly where Spark raises."""
+    return lambda arrays, zone: Vector(kernel(arrays, zone).values)
+
+
+def _or_days(numeric: Callable[..., Signature | None], reversible: bool) -> Callable[..., Signature | None]:
+    def signature(types: Types, constants: Constants) -> Signature | None:
+        if len(types) == 2 and types[0] == DATE and as_int(types[1]) and is_integer(types[1]):
+            return Signature((DATE, INT), DATE)
+        if reversible and len(types) == 2 and types[1] == DATE and as_int(types[0]) and is_integer(types[0]):
+            return Signature((INT, DATE), DATE)
+        return numeric(types, constants)
+
+    return signature
+
+
+def shift_days(arrays: Sequence[pa.Array], sign: int) -> Vector:
+    """Days added to a date or taken from it; a result that is no int32 fails (Spark wraps around)."""
+    first, second = arrays if arrays[0].type == DATE else (arrays[1], arrays[0])
+    found = numbers(first).astype(np.int64) + sign * numbers(second).astype(np.int64)
+    return vector(np.where(_outside(found, INT), 0, found), DATE, all_valid(first, second), _outside(found, INT))
+
+
+def _or_shift(
+    kernel: Callable[[Sequence[pa.Array], str], Vector], sign: int
+) -> Callable[[Sequence[pa.Array], str], Vector]:
+    def either(arrays: Sequence[pa.Array], zone: str) -> Vector:
+        return shift_days(arrays, sign) if DATE in (arrays[0].type, arrays[1].type) else kernel(arrays, zone)
+
+    return either
+
+
+def _sign_of(constant: tuple[object] | None) -> int:
+    """-1, 0 or 1; 0 also for what is no finite number."""
+    if constant is None or not isinstance(constant[0], (int, float, Decimal)) or not math.isfinite(constant[0]):
+        return 0
+    return (constant[0] > 0) - (constant[0] < 0)
+
+
+def _is_finite(constant: tuple[object] | None) -> bool:
+    return constant is not None and isinstance(constant[0], (int, float, Decimal)) and math.isfinite(constant[0])
+
+
+def _sum_law(argument: int, constants: Constants) -> Law | None:
+    return RISING if _is_finite(constants[1 - argument]) else None
+
+
+def _difference_law(argument: int, constants: Constants) -> Law | None:
+    return (RISING, FALLING)[argument] if _is_finite(constants[1 - argument]) else None
+
+
+def _product_law(argument: int, constants: Constants) -> Law | None:
+    return {1: RISING, -1: FALLING, 0: None}[_sign_of(constants[1 - argument])]
+
+
+def _quotient_law(argument: int, constants: Constants) -> Law | None:
+    # In the divisor the quotient jumps from one end to the other at zero.
+    return _product_law(argument, constants) if argument == 0 else None
+
+
+_sums = _arithmetic(_sum_type)
+_products = _arithmetic(_product_type)
+_remainders = _arithmetic(_remainder_type)
+_add_numbers = _kernel(_add, _decimal_sum(1))
+_subtract_numbers = _kernel(_subtract, _decimal_sum(-1))
+_times = _kernel(_multiply, _decimal_product)
+_rest = _kernel(_remainder, _decimal_remainder(positive=False))
+_plus, _minus = _or_shift(_add_numbers, 1), _or_shift(_subtract_numbers, -1)
+
+ARITHMETIC_FUNCTIONS = (
+    Function("+", _or_days(_sums, reversible=True), _plus, _sum_law, catalyst=("Add",)),
+    Function("-", _or_days(_sums, reversible=False), _minus, _difference_law, catalyst=("Subtract",)),
+    Function("*", _products, _times, _product_law, catalyst=("Multiply",)),
+    Function("/", _quotients, _divide, _quotient_law, catalyst=("Divide",)),
+    Function("div", _bigints, _kernel(_integral_divide), _quotient_law, catalyst=("IntegralDivide",)),
+    Function("%", _remainders, _rest, aliases=("mod",), catalyst=("Remainder",)),
+    Function("pmod", _remainders, _kernel(_modulus, _decimal_remainder(positive=True)), catalyst=("Pmod",)),
+    Function("try_add", _numbers_only(_sums), _tried(_add_numbers)),
+    Function("try_subtract", _numbers_only(_sums), _tried(_subtract_numbers)),
+    Function("try_multiply", _numbers_only(_products), _tried(_times)),
+    Function("try_divide", _numbers_only(_quotients), _tried(_divide)),
+)
+# Beside a decimal, an integer that is written out in the text has only as many digits as it has.
+DECIMAL_OPERATORS = frozenset(name for function in ARITHMETIC_FUNCTIONS for name in (function.name, *function.aliases))

@@ -1,0 +1,112 @@
+"""Bits and bytes: bitwise operators and shifts, hexadecimal text, and checksums.
+
+Checksums and `hex` are of the bytes of a text in UTF-8, as Spark keeps it. Integers shorter than int are shifted as
+ints.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.expr.functions.function import Constants, Function, Kernel, Signature
+from penstock.expr.functions.signatures import BIGINT, BINARY, INT, STRING, Types, as_int, exactly
+from penstock.expr.functions.text_functions import by_row
+from penstock.expr.kernels.physical import Numbers, all_valid, numbers, valid, vector
+from penstock.expr.kernels.vector import Vector
+from penstock.expr.types import common_type, is_integer
+
+_DIGESTS = {224: "sha224", 0: "sha256", 256: "sha256", 384: "sha384", 512: "sha512"}
+
+
+def _integers(types: Types, constants: Constants) -> Signature | None:
+    t = common_type(*types) if len(types) == 2 and all(map(is_integer, types)) else None
+    return None if t is None else Signature((t, t), t)
+
+
+def _integer(types: Types, constants: Constants) -> Signature | None:
+    return Signature((types[0],), types[0]) if len(types) == 1 and is_integer(types[0]) else None
+
+
+def _shifted(types: Types, constants: Constants) -> Signature | None:
+    if len(types) != 2 or not is_integer(types[0]) or not as_int(types[1]):
+        return None
+    t = BIGINT if types[0] == BIGINT else INT
+    return Signature((t, INT), t)
+
+
+def _of_bits(compute: Callable[..., Numbers]) -> Kernel:
+    def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
+        found = compute(*(numbers(values) for values in arrays))
+        return vector(found, arrays[0].type, all_valid(*arrays))
+
+    return kernel
+
+
+def _distance(value: Numbers, distance: Numbers) -> Numbers:
+    """Java takes the lowest bits of a distance only."""
+    return distance.astype(value.dtype) & (value.dtype.itemsize * 8 - 1)
+
+
+def _countable(types: Types, constants: Constants) -> Signature | None:
+    known = len(types) == 1 and (is_integer(types[0]) or types[0] == pa.bool_())
+    return Signature((types[0],), INT) if known else None
+
+
+def _bit_count(arrays: Sequence[pa.Array], zone: str) -> Vector:
+    found = np.bitwise_count(numbers(arrays[0]).astype(np.int64).view(np.uint64))
+    return vector(found, INT, valid(arrays[0]))
+
+
+def _hexed(types: Types, constants: Constants) -> Signature | None:
+    if len(types) != 1 or not (is_integer(types[0]) or types[0] in (STRING, BINARY)):
+        return None
+    return Signature((BIGINT if is_integer(types[0]) else types[0],), STRING)
+
+
+def _hex(value: Any) -> str:
+    if isinstance(value, int):
+        return f"{value & (1 << 64) - 1:X}"
+    return (value.encode() if isinstance(value, str) else value).hex().upper()
+
+
+def _unhex(text: str) -> bytes | None:
+    """Null for what is no hexadecimal number; spaces, which Python skips, are no digits."""
+    digits = text if len(text) % 2 == 0 else "0" + text
+    try:
+        return bytes.fromhex(digits) if text.isalnum() or not text else None
+    except ValueError:
+        return None
+
+
+def _sha2(data: bytes, bits: int) -> str | None:
+    name = _DIGESTS.get(bits)
+    return None if name is None else hashlib.new(name, data, usedforsecurity=False).hexdigest()
+
+
+def _digest(name: str) -> Kernel:
+    return by_row(STRING, lambda data: hashlib.new(name, data, usedforsecurity=False).hexdigest())
+
+
+_hashed = exactly([BINARY], STRING)
+
+BYTES_FUNCTIONS = (
+    Function("&", _integers, _of_bits(np.bitwise_and), catalyst=("BitwiseAnd",)),
+    Function("|", _integers, _of_bits(np.bitwise_or), catalyst=("BitwiseOr",)),
+    Function("^", _integers, _of_bits(np.bitwise_xor), catalyst=("BitwiseXor",)),
+    Function("~", _integer, _of_bits(np.bitwise_not), catalyst=("BitwiseNot",)),
+    Function("shiftleft", _shifted, _of_bits(lambda a, b: a << _distance(a, b)), catalyst=("ShiftLeft",)),
+    Function("shiftright", _shifted, _of_bits(lambda a, b: a >> _distance(a, b)), catalyst=("ShiftRight",)),
+    Function("bit_count", _countable, _bit_count, catalyst=("BitwiseCount",)),
+    Function("hex", _hexed, by_row(STRING, _hex), catalyst=("Hex",)),
+    Function("unhex", exactly([STRING], BINARY), by_row(BINARY, _unhex), catalyst=("Unhex",)),
+    Function("md5", _hashed, _digest("md5"), catalyst=("Md5",)),
+    Function("sha1", _hashed, _digest("sha1"), aliases=("sha",), catalyst=("Sha1",)),
+    Function("sha2", exactly([BINARY, INT], STRING), by_row(STRING, _sha2), catalyst=("Sha2",)),
+    Function("crc32", exactly([BINARY], BIGINT), by_row(BIGINT, zlib.crc32), catalyst=("Crc32",)),
+)

@@ -1,0 +1,171 @@
+"""Functions that choose among their arguments, and those that look into arrays and maps.
+
+`if(x <> 0, 10 / x, 0)` must not fail where x is 0, although one of its arguments does. So choosers get their
+arguments as vectors, with the rows that failed, and answer with the failures that count: those of the
+conditions looked at before the choice fell, and that of the chosen value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.expr.functions.function import Constants, Function, Signature
+from penstock.expr.functions.signatures import INT, STRING, Types
+from penstock.expr.kernels.physical import all_valid, valid, vector
+from penstock.expr.kernels.vector import Mask, Vector
+from penstock.expr.types import common_type_of, is_decimal, is_nested, type_name
+
+Chooser = Callable[[Sequence[Vector], str], Vector]
+
+
+def _failed(given: Vector) -> Mask:
+    return np.zeros(len(given.values), np.bool_) if given.failed is None else given.failed
+
+
+def _holds(condition: Vector) -> Mask:
+    """Where a condition is true; null counts as false."""
+    if pa.types.is_null(condition.values.type):
+        return np.zeros(len(condition.values), np.bool_)
+    return np.asarray(condition.values.fill_null(False).to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _chosen(takes: Mask, doubtful: Mask, value: Vector, other: Vector) -> Vector:
+    """`value` where the choice takes it, else `other`; fails where the choice itself is doubtful."""
+    values = pc.if_else(pa.array(takes, pa.bool_()), value.values, other.values)
+    failed = doubtful | np.where(takes, _failed(value), _failed(other))
+    return Vector(values, failed if failed.any() else None)
+
+
+def _nulls_like(given: Vector) -> Vector:
+    return Vector(pa.nulls(len(given.values), given.values.type))
+
+
+def choose_case(arguments: Sequence[Vector], zone: str) -> Vector:
+    """CASE WHEN: condition, value, condition, value, …, and what else to take when the count is odd."""
+    pairs = [(arguments[i], arguments[i + 1]) for i in range(0, len(arguments) - 1, 2)]
+    found = arguments[-1] if len(arguments) % 2 else _nulls_like(arguments[1])
+    for condition, value in reversed(pairs):
+        found = _chosen(_holds(condition), _failed(condition), value, found)
+    return found
+
+
+def choose_first_known(arguments: Sequence[Vector], zone: str) -> Vector:
+    """COALESCE: the first that is not null."""
+    found = arguments[-1]
+    for value in reversed(arguments[:-1]):
+        found = _chosen(valid(value.values), _failed(value), value, found)
+    return found
+
+
+CHOOSERS: Mapping[str, Chooser] = {
+    "case": choose_case,
+    "if": choose_case,
+    "coalesce": choose_first_known,
+}
+
+
+def _case(types: Types, constants: Constants) -> Signature | None:
+    pairs = len(types) // 2
+    conditions = types[: 2 * pairs : 2]
+    if pairs == 0 or any(t != pa.bool_() and not pa.types.is_null(t) for t in conditions):
+        return None
+    values = [*types[1 : 2 * pairs : 2], *types[2 * pairs :]]
+    t = common_type_of(values)
+    if t is None:
+        return None
+    return Signature((*(pa.bool_(), t) * pairs, *(t,) * (len(types) % 2)), t)
+
+
+def _if(types: Types, constants: Constants) -> Signature | None:
+    return _case(types, constants) if len(types) == 3 else None
+
+
+def _common(types: Types, constants: Constants) -> Signature | None:
+    t = common_type_of(types) if types else None
+    return None if t is None else Signature((t,) * len(types), t)
+
+
+def _named(types: Types, constants: Constants) -> Signature | None:
+    # The digits of a decimal are not always those that Spark counts.
+    known = len(types) == 1 and not is_nested(types[0]) and not is_decimal(types[0])
+    return Signature((types[0],), STRING) if known else None
+
+
+def _type_of(arrays: Sequence[pa.Array], zone: str) -> Vector:
+    return Vector(pa.repeat(pa.scalar(type_name(arrays[0].type)), len(arrays[0])))
+
+
+def _kernel_of(name: str) -> Callable[[Sequence[pa.Array], str], Vector]:
+    return lambda arrays, zone: CHOOSERS[name]([Vector(values) for values in arrays], zone)
+
+
+def _sized(types: Types, constants: Constants) -> Signature | None:
+    known = len(types) == 1 and (pa.types.is_map(types[0]) or pa.types.is_list(types[0]))
+    return Signature((types[0],), INT) if known else None
+
+
+def _offsets(values: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+    """Where each row's entries begin and end in the child arrays, whether or not the array is a slice."""
+    buffer = values.buffers()[1]
+    if buffer is None or len(values) == 0:
+        return np.zeros(len(values) + 1, np.int32)
+    return np.frombuffer(buffer, np.int32)[values.offset : values.offset + len(values) + 1]
+
+
+def _size(arrays: Sequence[pa.Array], zone: str) -> Vector:
+    return vector(np.diff(_offsets(arrays[0])), INT, valid(arrays[0]))
+
+
+def _keyed(types: Types, constants: Constants) -> bool:
+    return len(types) == 2 and pa.types.is_map(types[0]) and types[0].key_type == STRING and types[1] == STRING
+
+
+def _key_test(types: Types, constants: Constants) -> Signature | None:
+    return Signature(tuple(types), pa.bool_()) if _keyed(types, constants) else None
+
+
+def _key_value(types: Types, constants: Constants) -> Signature | None:
+    known = _keyed(types, constants) and constants[1] is not None
+    return Signature(tuple(types), types[0].item_type) if known else None
+
+
+def _matches(maps: pa.Array, keys: pa.Array) -> tuple[Mask, Mask, np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    """For each row whether it has the key, whether it has it twice, and where the entry is."""
+    offsets = _offsets(maps)
+    lengths = np.where(valid(maps), np.diff(offsets), 0)
+    rows = np.repeat(np.arange(len(maps)), lengths)
+    entries = np.arange(len(rows)) + np.repeat(offsets[:-1] - (np.cumsum(lengths) - lengths), lengths)
+    same = pc.equal(maps.keys.take(pa.array(entries, pa.int64())), keys.take(pa.array(rows, pa.int64())))
+    hits = np.asarray(same.fill_null(False).to_numpy(zero_copy_only=False), np.bool_)
+    counts = np.bincount(rows[hits], minlength=len(maps))
+    place = np.zeros(len(maps), np.int64)
+    place[rows[hits]] = entries[hits]
+    return counts > 0, counts > 1, place
+
+
+def _has_key(arrays: Sequence[pa.Array], zone: str) -> Vector:
+    found, _, _ = _matches(*arrays)
+    return vector(found, pa.bool_(), all_valid(*arrays))
+
+
+def _value_of_key(arrays: Sequence[pa.Array], zone: str) -> Vector:
+    """Null when the key is absent. A row that has it twice fails: which one counts is a setting."""
+    maps, keys = arrays
+    found, twice, place = _matches(maps, keys)
+    values = maps.items.take(pa.array(place, pa.int64(), mask=~found))
+    return Vector(values, twice if twice.any() else None)
+
+
+OTHER_FUNCTIONS = (
+    Function("coalesce", _common, _kernel_of("coalesce"), catalyst=("Coalesce",), null_in_null_out=False),
+    Function("typeof", _named, _type_of, null_in_null_out=False),
+    Function("if", _if, _kernel_of("if"), catalyst=("If",), null_in_null_out=False),
+    Function("case", _case, _kernel_of("case"), catalyst=("CaseWhen",), null_in_null_out=False),
+    Function("size", _sized, _size, aliases=("cardinality",)),
+    Function("map_contains_key", _key_test, _has_key),
+    Function("element_at", _key_value, _value_of_key, aliases=("try_element_at",)),
+)

@@ -1,0 +1,87 @@
+"""One entry of the registry of functions: names, types, exact meaning over Arrow, and the law that lets bounds through.
+
+A function is *evaluable* when its kernel gives exactly Spark's answer. A function without an entry is opaque: it
+parses, prints itself and is never evaluated while planning, so it never prunes.
+
+A *law* lets the bounds of a column say something about a function of it. It declares how the result moves with one
+argument while all others are constants, and it is a statement about Spark's function, not about the kernel:
+
+* The arguments for which the function has a value form one interval. `x + 1` fails for the largest integer only.
+* Over that interval the result never falls (`RISING`) or never rises (`FALLING`). NaN is not part of any range and is
+  looked at on its own.
+* `clock` says that the function reads or sets the clock of the session's zone, so that the order holds only away from
+  clock changes; `slack` says by how many microseconds a timestamp may fall back anywhere (`ts + INTERVAL 1 MONTH` maps
+  January 30th, 10:00 to a later moment than January 31st, 09:00).
+
+The law is applied forward: the function is evaluated at both ends of a range. An end for which it fails is unknown,
+and so is then the other one, unless the function is `total`: it has a value for every argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from penstock.expr.kernels.vector import Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The types to which the arguments are cast, and the type of the result."""
+
+    arguments: tuple[pa.DataType, ...]
+    result: pa.DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """How a result moves with one argument: +1 never falls, -1 never rises."""
+
+    direction: int
+    clock: bool = False
+    slack: int = 0
+    total: bool = False
+
+
+RISING, FALLING = Law(1), Law(-1)
+
+# A constant argument is a one-element tuple of its physical value, an argument that varies is None.
+Constants = Sequence[tuple[object] | None]
+Kernel = Callable[[Sequence[pa.Array], str], Vector]
+LawOf = Callable[[int, Constants], Law | None]
+
+
+def rising(argument: int, constants: Constants) -> Law | None:
+    """Never falls in any argument."""
+    return RISING
+
+
+def falling(argument: int, constants: Constants) -> Law | None:
+    """Never rises in any argument."""
+    return FALLING
+
+
+def lawless(argument: int, constants: Constants) -> Law | None:
+    """Nothing is declared: only single values prune."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One function under its Spark name.
+
+    `signature` gets the argument types and the constants among them and answers None when it does not take them.
+    `kernel` gets arrays of the signature's types, all of one length, and the session's time zone.
+    `aliases` are its other names in SQL, `catalyst` the names of Spark's classes with the same arguments in the same
+    order. A class may fail where the kernel fails or give NULL there, as it does with ANSI mode off.
+    """
+
+    name: str
+    signature: Callable[[Sequence[pa.DataType], Constants], Signature | None]
+    kernel: Kernel
+    law: LawOf = lawless
+    aliases: tuple[str, ...] = ()
+    catalyst: tuple[str, ...] = ()
+    null_in_null_out: bool = True

@@ -1,0 +1,329 @@
+"""Functions of dates and times: parts of the calendar, truncation, days added, and counts since the epoch.
+
+Spark reads most of these from a DATE and casts what it is given to one, so their signatures ask for a date
+and the evaluator's cast applies the session's zone. Only the time of day and `date_trunc` look at an instant
+themselves.
+
+A unit that Spark does not know makes `date_trunc` and `trunc` null, it does not raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.expr.functions.arithmetic import shift_days
+from penstock.expr.functions.function import FALLING, RISING, Constants, Function, Law, Signature, rising
+from penstock.expr.functions.signatures import BIGINT, DATE, INT, STRING, Types, as_int, clock_type, exactly, is_time
+from penstock.expr.functions.text_functions import uniform
+from penstock.expr.kernels.cast_time import between_timestamps, in_doubt, local_micros
+from penstock.expr.kernels.civil import DAY, HOUR, MINUTE, SECOND, Int64s, month_length, to_civil, to_days
+from penstock.expr.kernels.decimals import rescaled, unscaled
+from penstock.expr.kernels.physical import all_valid, numbers, valid, vector
+from penstock.expr.kernels.vector import Vector
+from penstock.expr.kernels.zones import keep_offset, start_of_day, to_local
+from penstock.expr.types import (
+    MAX_PRECISION,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    is_decimal,
+    is_float,
+    is_integer,
+    is_numeric,
+)
+
+_Kernel = Callable[[Sequence[pa.Array], str], Vector]
+
+_UNITS = {
+    "YEAR": ("YEAR", "YYYY", "YY"),
+    "QUARTER": ("QUARTER",),
+    "MONTH": ("MONTH", "MON", "MM"),
+    "WEEK": ("WEEK",),
+    "DAY": ("DAY", "DD"),
+    "HOUR": ("HOUR",),
+    "MINUTE": ("MINUTE",),
+    "SECOND": ("SECOND",),
+    "MILLISECOND": ("MILLISECOND",),
+    "MICROSECOND": ("MICROSECOND",),
+}
+_UNIT_OF = {word: unit for unit, words in _UNITS.items() for word in words}
+_DATE_UNITS = frozenset({"YEAR", "QUARTER", "MONTH", "WEEK"})
+# Days of the week, counted from that of 1970-01-01, with their short names.
+_WEEKDAYS = ("THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY", "MONDAY", "TUESDAY", "WEDNESDAY")
+_WEEKDAY_OF = {name: day for day, word in enumerate(_WEEKDAYS) for name in (word, word[:3], word[:2])}
+_SAFE_DAYS = 100_000_000  # more of them may not fit a timestamp
+_STEPS = {"DAY": DAY, "HOUR": HOUR, "MINUTE": MINUTE, "SECOND": SECOND, "MILLISECOND": 1000, "MICROSECOND": 1}
+
+
+def _of_date(part: Callable[[Int64s], Int64s], to: pa.DataType = INT) -> _Kernel:
+    def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
+        found = part(numbers(arrays[0]).astype(np.int64))
+        beyond = (found >= 2**31) | (found < -(2**31))
+        return vector(np.where(beyond, 0, found), to, valid(arrays[0]), beyond)
+
+    return kernel
+
+
+def _day_of_year(days: Int64s) -> Int64s:
+    year = to_civil(days)[0]
+    first = np.ones_like(year)
+    return days - to_days(year, first, first) + 1
+
+
+def _week_of_year(days: Int64s) -> Int64s:
+    """The ISO week: that of its Thursday."""
+    thursday = days - (days + 3) % 7 + 3
+    return (_day_of_year(thursday) - 1) // 7 + 1
+
+
+def _last_day(days: Int64s) -> Int64s:
+    year, month, day = to_civil(days)
+    return days - day + month_length(year, month)
+
+
+def truncate_days(days: Int64s, unit: str) -> Int64s:
+    """The first day of the year, quarter, month or week; weeks begin on Monday."""
+    if unit == "WEEK":
+        return days - (days + 3) % 7
+    year, month, _ = to_civil(days)
+    first = {"YEAR": np.ones_like(month), "QUARTER": (month - 1) // 3 * 3 + 1, "MONTH": month}[unit]
+    return to_days(year, first, np.ones_like(month))
+
+
+def _of_clock(unit: int, modulus: int) -> _Kernel:
+    def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
+        local, failed = local_micros(arrays[0], zone)
+        return vector(local // unit % modulus, INT, valid(arrays[0]), failed)
+
+    return kernel
+
+
+def _clock(types: Types, constants: Constants) -> Signature | None:
+    return Signature((clock_type(types[0]),), INT) if len(types) == 1 and is_time(types[0]) else None
+
+
+def _unit_of(values: pa.Array) -> str | None:
+    return _named_unit(uniform(values))
+
+
+def _truncating(unit: int, to: pa.DataType) -> Callable[[Types, Constants], Signature | None]:
+    """The unit must be a constant."""
+    arguments = [STRING, to] if unit == 0 else [to, STRING]
+    typed = exactly(arguments, to)
+    return lambda types, constants: typed(types, constants) if len(types) == 2 and constants[unit] is not None else None
+
+
+def _date_trunc(arrays: Sequence[pa.Array], zone: str) -> Vector:
+    unit = _unit_of(arrays[0])
+    values = arrays[1]
+    if unit is None:
+        return Vector(pa.nulls(len(values), TIMESTAMP))
+    micros = numbers(values)
+    if unit in ("SECOND", "MILLISECOND", "MICROSECOND"):
+        failed = micros < -(2**63) + SECOND
+        safe = np.where(failed, 0, micros)
+        return vector(safe - safe % _STEPS[unit], TIMESTAMP, valid(values), failed)
+    # A year, at most, is taken away.
+    failed = in_doubt(micros, zone) | (micros < -(2**63) + 370 * DAY)
+    safe = np.where(failed, 0, micros)
+    local = to_local(safe, zone)
+    if unit in _DATE_UNITS:
+        found = start_of_day(truncate_days(local // DAY, unit) * DAY, zone)
+    else:
+        found = keep_offset(local - local % _STEPS[unit], local - safe, zone)
+    return vector(found, TIMESTAMP, valid(values), failed | in_doubt(found, zone))
+
+
+def _trunc(arrays: Sequence[pa.Array], zone: str) -> Vector:
+    unit = _unit_of(arrays[1])
+    if unit not in _DATE_UNITS or unit is None:
+        return Vector(pa.nulls(len(arrays[0]), DATE))
+    level = unit
+    return _of_date(lambda days: truncate_days(days, level), DATE)(arrays[:1], zone)
+
+
+def _days_between(arrays: Sequence[pa.Array], zone: str) -> Vector:
+    found = numbers(arrays[0]).astype(np.int64) - numbers(arrays[1]).astype(np.int64)
+    beyond = (found >= 2**31) | (found < -(2**31))
+    return vector(np.where(beyond, 0, found), INT, all_valid(*arrays), beyond)
+
+
+def _add_months(arrays: Sequence[pa.Array], zone: str) -> Vector:
+    """The same day of another month, or that month's last."""
+    year, month, day = to_civil(numbers(arrays[0]))
+    months = year * 12 + month - 1 + numbers(arrays[1]).astype(np.int64)
+    year, month = months // 12, months % 12 + 1
+    found = to_days(year, month, np.minimum(day, month_length(year, month)))
+    beyond = (found >= 2**31) | (found < -(2**31))
+    return vector(np.where(beyond, 0, found), DATE, all_valid(*arrays), beyond)
+
+
+def _make_date(arrays: Sequence[pa.Array], zone: str) -> Vector:
+    year, month, day = (numbers(values).astype(np.int64) for values in arrays)
+    failed = (month < 1) | (month > 12) | (day < 1)
+    month = np.where(failed, 1, month)
+    failed |= day > month_length(year, month)
+    found = to_days(year, month, np.where(failed, 1, day))
+    failed |= (found >= 2**31) | (found < -(2**31))
+    return vector(np.where(failed, 0, found), DATE, all_valid(*arrays), failed)
+
+
+def _make_timestamp(arrays: Sequence[pa.Array], zone: str) -> Vector:
+    """A time on the clock of the session's zone; 60 seconds are those of the next minute."""
+    days = _make_date(arrays[:3], zone)
+    hour, minute = (numbers(values).astype(np.int64) for values in arrays[3:5])
+    micros = unscaled(arrays[5], 0)
+    failed = (hour < 0) | (hour > 23) | (minute < 0) | (minute > 59) | (micros < 0) | (micros > MINUTE)
+    date = numbers(days.values).astype(np.int64)
+    failed |= (abs(date) > _SAFE_DAYS) | (False if days.failed is None else days.failed)
+    local = np.where(failed, 0, date * DAY + hour * HOUR + minute * MINUTE + micros)
+    instants = between_timestamps(vector(local, TIMESTAMP_NTZ, ~failed).values, TIMESTAMP, zone)
+    failed |= False if instants.failed is None else instants.failed
+    return vector(numbers(instants.values), TIMESTAMP, all_valid(*arrays), failed)
+
+
+def _time_fields(types: Types, constants: Constants) -> Signature | None:
+    if len(types) != 6 or not all(as_int(t) for t in types[:5]) or not (as_int(types[5]) or is_decimal(types[5])):
+        return None
+    return Signature((*(INT,) * 5, pa.decimal128(16, 6)), TIMESTAMP)
+
+
+def _next_day(arrays: Sequence[pa.Array], zone: str) -> Vector:
+    """The first such day of the week after a date; fails for what is no day."""
+    days = numbers(arrays[0]).astype(np.int64)
+    names = [_WEEKDAY_OF.get(str(name).upper(), -1) for name in arrays[1].to_pylist()]
+    weekday = np.array(names, np.int64)
+    found = days + 1 + (weekday - days - 1) % 7
+    failed = (weekday < 0) | (abs(days) > 2**31 - 16)  # where Java's integers wrap around
+    return vector(np.where(failed, 0, found), DATE, all_valid(*arrays), failed)
+
+
+def _next_day_law(argument: int, constants: Constants) -> Law | None:
+    return RISING if argument == 0 else None
+
+
+def _unchanged(arrays: Sequence[pa.Array], zone: str) -> Vector:
+    return Vector(arrays[0])
+
+
+def _as(to: pa.DataType) -> _Kernel:
+    return lambda arrays, zone: vector(numbers(arrays[0]), to, valid(arrays[0]))
+
+
+def _units_since_epoch(unit: int) -> _Kernel:
+    return lambda arrays, zone: vector(numbers(arrays[0]) // unit, BIGINT, valid(arrays[0]))
+
+
+def _from_units(unit: int) -> _Kernel:
+    def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
+        found = numbers(arrays[0]).astype(np.int64)
+        limit = (2**63 - 1) // unit
+        beyond = (found > limit) | (found < -limit - (unit == 1))
+        return vector(np.where(beyond, 0, found) * unit, TIMESTAMP, valid(arrays[0]), beyond)
+
+    return kernel
+
+
+def _from_seconds(arrays: Sequence[pa.Array], zone: str) -> Vector:
+    """Decimals must be whole microseconds; doubles are cut to them, and NaN is null."""
+    values = arrays[0]
+    if is_decimal(values.type):
+        scale = max(values.type.scale, 6)
+        micros = rescaled(unscaled(values, 2 * MAX_PRECISION), values.type.scale, scale)
+        unit = 10 ** (scale - 6)
+        failed = np.asarray((micros % unit != 0) | (abs(micros) >= unit << 63), np.bool_)
+        return vector(np.where(failed, 0, micros // unit), TIMESTAMP, valid(values), failed)
+    if not is_float(values.type):
+        return _from_units(SECOND)(arrays, zone)
+    found = np.trunc(numbers(values).astype(np.float64) * SECOND)
+    known, failed = valid(values) & ~np.isnan(found), ~(abs(found) < 2.0**63)
+    return vector(np.where(failed, 0, found), TIMESTAMP, known, failed)
+
+
+def _seconds(types: Types, constants: Constants) -> Signature | None:
+    t = types[0] if len(types) == 1 and is_numeric(types[0]) else None
+    return None if t is None else Signature((BIGINT if is_integer(t) else t,), TIMESTAMP)
+
+
+def _integral(types: Types, constants: Constants) -> Signature | None:
+    return Signature((BIGINT,), TIMESTAMP) if len(types) == 1 and is_integer(types[0]) else None
+
+
+def _trunc_law(argument: int, constants: Constants) -> Law | None:
+    return RISING if argument == 0 and _named_unit(constants[1]) in _DATE_UNITS else None
+
+
+def _first_rises_second_falls(argument: int, constants: Constants) -> Law | None:
+    return (RISING, FALLING)[argument]
+
+
+def _date_trunc_law(argument: int, constants: Constants) -> Law | None:
+    return Law(1, clock=True) if argument == 1 and _named_unit(constants[0]) is not None else None
+
+
+def _named_unit(constant: tuple[object] | None) -> str | None:
+    return _UNIT_OF.get(str(constant[0]).upper()) if constant is not None else None
+
+
+_date_part = exactly([DATE], INT)
+_date_to_date = exactly([DATE], DATE)
+_to_timestamp = exactly([TIMESTAMP], TIMESTAMP)
+
+
+def _only(given: pa.DataType, result: pa.DataType) -> Callable[[Types, Constants], Signature | None]:
+    """These few functions cast nothing of their own accord."""
+    return lambda types, constants: Signature((given,), result) if list(types) == [given] else None
+
+
+_since_epoch = _only(TIMESTAMP, BIGINT)
+_shifting = exactly([DATE, INT], DATE)
+_between = exactly([DATE, DATE], INT)
+_day = _of_date(lambda days: to_civil(days)[2])
+
+
+def _date_shift(sign: int) -> _Kernel:
+    return lambda arrays, zone: shift_days(arrays, sign)
+
+
+TIME_FUNCTIONS = (
+    Function("year", _date_part, _of_date(lambda days: to_civil(days)[0]), rising, catalyst=("Year",)),
+    Function("quarter", _date_part, _of_date(lambda days: (to_civil(days)[1] + 2) // 3), catalyst=("Quarter",)),
+    Function("month", _date_part, _of_date(lambda days: to_civil(days)[1]), catalyst=("Month",)),
+    Function("day", _date_part, _day, aliases=("dayofmonth",), catalyst=("DayOfMonth",)),
+    Function("dayofweek", _date_part, _of_date(lambda days: (days + 4) % 7 + 1), catalyst=("DayOfWeek",)),
+    Function("weekday", _date_part, _of_date(lambda days: (days + 3) % 7), catalyst=("WeekDay",)),
+    Function("dayofyear", _date_part, _of_date(_day_of_year), catalyst=("DayOfYear",)),
+    Function("weekofyear", _date_part, _of_date(_week_of_year), catalyst=("WeekOfYear",)),
+    Function("hour", _clock, _of_clock(HOUR, 24), catalyst=("Hour",)),
+    Function("minute", _clock, _of_clock(MINUTE, 60), catalyst=("Minute",)),
+    Function("second", _clock, _of_clock(SECOND, 60), catalyst=("Second",)),
+    Function("last_day", _date_to_date, _of_date(_last_day, DATE), rising, catalyst=("LastDay",)),
+    Function("date_add", _shifting, _date_shift(1), rising, aliases=("dateadd",), catalyst=("DateAdd",)),
+    Function("date_sub", _shifting, _date_shift(-1), _first_rises_second_falls, catalyst=("DateSub",)),
+    Function(
+        "datediff",
+        _between,
+        _days_between,
+        _first_rises_second_falls,
+        aliases=("date_diff",),
+        catalyst=("DateDiff",),
+    ),
+    Function("add_months", _shifting, _add_months, rising, catalyst=("AddMonths",)),
+    Function("date_trunc", _truncating(0, TIMESTAMP), _date_trunc, _date_trunc_law, catalyst=("TruncTimestamp",)),
+    Function("trunc", _truncating(1, DATE), _trunc, _trunc_law, catalyst=("TruncDate",)),
+    Function("to_date", _date_to_date, _unchanged, rising),
+    Function("to_timestamp", _to_timestamp, _unchanged, rising),
+    Function("unix_date", _only(DATE, INT), _as(INT), rising, catalyst=("UnixDate",)),
+    Function("date_from_unix_date", exactly([INT], DATE), _as(DATE), rising, catalyst=("DateFromUnixDate",)),
+    Function("unix_seconds", _since_epoch, _units_since_epoch(SECOND), rising, catalyst=("UnixSeconds",)),
+    Function("unix_millis", _since_epoch, _units_since_epoch(1000), rising, catalyst=("UnixMillis",)),
+    Function("unix_micros", _since_epoch, _units_since_epoch(1), rising, catalyst=("UnixMicros",)),
+    Function("timestamp_seconds", _seconds, _from_seconds, rising, catalyst=("SecondsToTimestamp",)),
+    Function("timestamp_millis", _integral, _from_units(1000), rising, catalyst=("MillisToTimestamp",)),
+    Function("timestamp_micros", _integral, _from_units(1), rising, catalyst=("MicrosToTimestamp",)),
+    Function("make_date", exactly([INT, INT, INT], DATE), _make_date, catalyst=("MakeDate",)),
+    Function("make_timestamp", _time_fields, _make_timestamp, catalyst=("MakeTimestamp",)),
+    Function("next_day", exactly([DATE, STRING], DATE), _next_day, _next_day_law, catalyst=("NextDay",)),
+)

@@ -1,0 +1,93 @@
+"""Arrow arrays as NumPy arrays of physical values, and back.
+
+A date is its days, a timestamp its microseconds, a boolean itself. Nulls become zero on the way out, so every
+kernel computes over them without harm, and are put back on the way in. Rows that failed are null as well, so
+that a value which nobody may read is at least not a plausible one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.expr.kernels.vector import Mask, Vector
+
+Numbers = npt.NDArray[Any]
+
+_STORAGE = {"date32[day]": pa.int32(), "timestamp[us]": pa.int64(), "timestamp[us, tz=UTC]": pa.int64()}
+
+
+def numbers(values: pa.Array) -> Numbers:
+    """The physical values; nulls are zero.
+
+    >>> numbers(pa.array([1, None], pa.date32()))
+    array([1, 0], dtype=int32)
+    """
+    stored = values.view(_STORAGE[str(values.type)]) if str(values.type) in _STORAGE else values
+    if stored.null_count:
+        stored = stored.fill_null(False if pa.types.is_boolean(stored.type) else 0)
+    return np.asarray(stored.to_numpy(zero_copy_only=False))
+
+
+def valid(values: pa.Array) -> Mask:
+    """The rows that are not null."""
+    if not values.null_count:
+        return np.ones(len(values), np.bool_)
+    return np.asarray(values.is_valid().to_numpy(zero_copy_only=False), np.bool_)
+
+
+def all_valid(*arrays: pa.Array) -> Mask:
+    """The rows in which no argument is null."""
+    found = valid(arrays[0])
+    for values in arrays[1:]:
+        found = found & valid(values)
+    return found
+
+
+def vector(found: Numbers, to: pa.DataType, known: Mask, failed: Mask | None = None) -> Vector:
+    """A vector of physical values; rows outside `known` are null, and only rows inside it can fail."""
+    wrong = None if failed is None else failed & known
+    if wrong is not None and not wrong.any():
+        wrong = None
+    shown = known if wrong is None else known & ~wrong
+    storage = _STORAGE.get(str(to), to)
+    typed = found.astype(storage.to_pandas_dtype(), copy=False)
+    mask = None if shown.all() else ~shown
+    return Vector(pa.array(typed, storage, mask=mask, from_pandas=False).view(to), wrong)
+
+
+def blank_failed(values: pa.Array, failed: Mask) -> Vector:
+    """An Arrow array with its failed rows made null; rows that are null already do not fail."""
+    wrong = failed & valid(values)
+    if not wrong.any():
+        return Vector(values)
+    return Vector(pc.if_else(pa.array(wrong), pa.scalar(None, values.type), values), wrong)
+
+
+def fail_all(values: pa.Array, to: pa.DataType) -> Vector:
+    """Every row that is not null fails: Spark has an answer, but not one this package can give exactly."""
+    known = valid(values)
+    return Vector(pa.nulls(len(values), to), known if known.any() else None)
+
+
+def by_distinct(values: pa.Array, to: pa.DataType, read: Callable[[Any], Any]) -> Vector:
+    """Apply a Python function once for each distinct value; ValueError fails all rows that hold it.
+
+    `read` answers with the physical value, or whatever `pa.array` takes for `to`.
+    """
+    encoded = values.dictionary_encode()
+    results: list[Any] = []
+    for item in encoded.dictionary.to_pylist():
+        try:
+            results.append(read(item))
+        except ValueError:
+            results.append(None)
+    storage = _STORAGE.get(str(to), to)
+    found = pa.array(results, storage).view(to).take(encoded.indices)
+    failed = valid(values) & ~valid(found)
+    return Vector(found, failed if failed.any() else None)

@@ -1,0 +1,156 @@
+"""What a table's partitions look like, and what coalescing would change: from partition statistics, without any data.
+
+The sizes of all logical partitions are known from the manifests. For each rule that is possible, they are laid out as a
+writer would lay them out (`slots.py`), at the table's target file size. Files that do not say which logical partitions
+they hold are counted and left as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.lake.advise.advice import BANDS, Advice, Band, Opens, Option
+from penstock.lake.commit.snapshot import data_folder
+from penstock.lake.layout.coalesce import Coalesce, as_stored
+from penstock.lake.layout.grouping import stored
+from penstock.lake.layout.slots import assign
+from penstock.lake.layout.table_layout import Layout, Tuple, layout_of, with_rule
+from penstock.lake.write.data_files import WriteJob
+from penstock.tables.iceberg.iceberg_table import IcebergTable
+from penstock.tables.iceberg.scan.scan_plan import data_batches
+
+_BELOW = 32 << 20
+_TOLD = 8  # columns at the end of what `partitions()` gives
+_QUANTILES = (0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1)
+_WORTH, _FEW = 2, 16  # a rule is worth having when it makes half as many files, and so many fewer
+_NEARLY = 0.9  # of all files that a rule can save
+_WORTH_COMPACTING = 1.25
+
+
+def advise(table: IcebergTable) -> Advice:
+    """Look at one version of a table."""
+    metadata = table.table.metadata
+    layout = layout_of(metadata)
+    batches = data_batches(table.version, table.sources)
+    files = sum(batch.count for batch in batches)
+    size = sum(pc.sum(batch.column("file_size_in_bytes")).as_py() or 0 for batch in batches)
+    known = Advice(table.name, rule=layout.rule, files=files, bytes=size)
+    if all(str(field.transform) == "void" for field in layout.fine.fields):
+        return known.saying("the table is not partitioned, so there is nothing that could share files")
+    if not files:
+        return known.saying("the table has no files yet; ask again when it has some")
+    found = _Partitions(table, layout)
+    if not len(found.sizes):
+        said = "no file says which logical partitions it holds; compact() writes them so that they do"
+        return known.saying(said, unknown_files=files)
+    return _advice(known, found, layout, metadata)
+
+
+class _Partitions:
+    """The logical partitions under the spec that the table is written by."""
+
+    def __init__(self, table: IcebergTable, layout: Layout) -> None:
+        listed = table.partitions()
+        names = listed.column_names[1:-_TOLD]
+        own = pc.equal(listed.column(0), layout.fine.spec_id)
+        self.unknown_files: int = pc.sum(listed.filter(pc.invert(own)).column(-_TOLD + 1)).as_py() or 0
+        listed = listed.filter(own)
+        self.files = listed.column(-_TOLD + 1).to_numpy()
+        self.sizes = listed.column(-_TOLD + 4).to_numpy()
+        self.target = WriteJob(layout, None, data_folder(table.table), table.table.metadata.properties).target
+        columns = [_values(listed, names, field, layout) for field in layout.fine.fields]
+        self.tuples: list[Tuple] = list(zip(*columns, strict=True))
+
+    def option(self, layout: Layout, now: int, total: int) -> Option:
+        """The files that there would be under a layout."""
+        sizes = self.sizes.tolist()
+        slots = assign(layout, self.tuples, sizes, sizes, self.target)
+        files = len(slots.slots) + self.unknown_files
+        opens = _opens([each.slots for each in slots.assigned], files)
+        return Option(layout.rule, files, total // max(1, files), opens, now / max(1, files))
+
+
+def _values(listed: pa.Table, names: Sequence[str], field: Any, layout: Layout) -> list[Any]:
+    told = [i for i, name in enumerate(names) if name in (field.name, f"{field.name} (spec {layout.fine.spec_id})")]
+    if not told:  # a transform that is not known has no values to show
+        return [None] * listed.num_rows
+    values = stored(listed.column(told[-1] + 1).combine_chunks())
+    kind = layout.schema.find_field(field.source_id).field_type
+    return [as_stored(value, kind) for value in values] if str(kind) == "uuid" else values
+
+
+def _advice(known: Advice, found: _Partitions, layout: Layout, metadata: Any) -> Advice:
+    now, total = known.files, known.bytes
+    present = found.option(layout, now, total)
+    rules = [Coalesce(*columns, below=_BELOW) for columns in _choices(layout)]
+    specs = metadata.partition_specs
+    options = [
+        present if rule == layout.rule else found.option(with_rule(layout, specs, rule), now, total) for rule in rules
+    ]
+    best = _best(options, present.files)
+    if best is not None and best.files * _WORTH <= present.files and present.files - best.files >= _FEW:
+        suggested, said = best.rule, _suggest(best, now)
+    elif layout.rule is not None:
+        suggested, said = layout.rule, "the rule is good as it is"
+    else:
+        suggested, said = None, "no rule is needed: none would save many files"
+    if suggested == layout.rule and present.files * _WORTH_COMPACTING <= now:
+        said += f"; compact() would bring {now:,} → {present.files:,} files"
+    quantiles = np.quantile(found.sizes, _QUANTILES, method="inverted_cdf").tolist()
+    return known.saying(
+        said,
+        partitions=len(found.sizes),
+        unknown_files=found.unknown_files,
+        quantiles={share: int(size) for share, size in zip(_QUANTILES, quantiles, strict=True)},
+        bands=tuple(_bands(found.sizes)),
+        opens=_opens(found.files, now),
+        compacted=present,
+        options=tuple(options),
+        suggested=suggested,
+    )
+
+
+def _opens(files: Any, scan: int) -> Opens:
+    counts = np.asarray(files)
+    return Opens(float(counts.mean()), int(counts.max()), scan)
+
+
+def _bands(sizes: Any) -> list[Band]:
+    ends = [*BANDS, None]
+    found, low = [], 0
+    for high in ends:
+        inside = sizes[(sizes >= low) & (sizes < high)] if high is not None else sizes[sizes >= low]
+        found.append(Band(high, len(inside), int(inside.sum())))
+        low = high or 0
+    return found
+
+
+def _choices(layout: Layout) -> list[tuple[str, ...]]:
+    """Each column that the table is partitioned by as it is, and all of them."""
+    columns = {field.field_id: field.name for field in layout.schema.fields}
+    found = [columns[f.source_id] for f in layout.fine.fields
+             if str(f.transform) == "identity" and f.source_id in columns]  # fmt: skip
+    return [(name,) for name in found] + ([tuple(found)] if len(found) > 1 else [])
+
+
+def _best(options: Sequence[Option], now: int) -> Option | None:
+    """The rule with the fewest columns that saves nearly as many files as any.
+
+    Each column in a rule makes files less alike: a query on one value opens a file with more that it does not want.
+    """
+    most = max((now - option.files for option in options), default=0)
+    near = [option for option in options if now - option.files >= most * _NEARLY]
+    return min(near, key=lambda option: (len(option.columns), option.files), default=None)
+
+
+def _suggest(option: Option, now: int) -> str:
+    names = ", ".join(f'"{name}"' for name in option.columns)
+    return (
+        f"let small partitions share files: table.set_coalesce(penstock.Coalesce({names})) and then table.compact(): "
+        f"{now:,} → {option.files:,} files"
+    )

@@ -1,0 +1,1 @@
+"""Data files become a snapshot."""

@@ -1,0 +1,169 @@
+"""Commits: one snapshot, published through the catalog or not at all, and again when another writer was faster.
+
+What was written is kept over all attempts. A change that takes files away says on which snapshot it was planned. When
+others have committed since, it is still good if the files are still there and nobody added what it would have had to
+look at; else `Overtaken` is raised, and the operation plans again.
+
+A micro-batch of a stream is committed once, whoever runs its query and however often: every attempt looks first whether
+the table has it, because the writer that was faster may have been another run of the same query.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.errors import ConflictError, LakeError, PenstockError
+from penstock.lake.commit.snapshot import Change, Draft, StreamBatch
+from penstock.tables.iceberg.scan.scan_plan import Sources
+
+_ATTEMPTS, _LONGEST_WAIT = 60, 2.0
+_DATA, _DELETES = 0, 1
+
+
+class Overtaken(Exception):
+    """Another writer changed what this change was planned on."""
+
+
+class AlreadyCommitted(Exception):
+    """The table has the micro-batch, or a later one of its query, by another commit."""
+
+
+def commit(table: Any, sources: Sources, change: Change) -> Any:
+    """Publish a change; the table as PyIceberg has it afterwards."""
+    from pyiceberg.exceptions import CommitFailedException
+
+    if any(file.spec_id not in table.metadata.specs() for file in change.added):
+        table = fresh(table)  # the spec of shared files was added after this version
+    draft = Draft(table, sources, change)
+    try:
+        for wait in waits():
+            try:
+                if change.looks_back:
+                    _check(table, draft, change)
+                published = _publish(table, draft, change.batch)
+                draft.clean(published=True)
+                return published
+            except CommitFailedException:
+                time.sleep(wait)
+                table = fresh(table)
+            except UnknownOutcomeError:
+                raise
+            except (PenstockError, OSError):
+                newest = fresh(table)
+                if not has_moved_on(table, newest):
+                    raise
+                table = newest  # the snapshot has expired, and its files are gone
+    except UnknownOutcomeError:
+        raise
+    except Exception:
+        draft.clean(published=False)
+        raise
+    draft.clean(published=False)
+    said = f"{_ATTEMPTS} attempts to commit to {'.'.join(table.name())} were overtaken by other writers"
+    raise ConflictError(said, hint="nothing was changed; write larger commits less often, or try again")
+
+
+class UnknownOutcomeError(LakeError):
+    """The catalog did not say whether it took a commit: nothing that was written may be removed."""
+
+
+def update(table: Any, requirements: Sequence[Any], updates: Sequence[Any]) -> Any:
+    """Send updates to the catalog; the table afterwards. A catalog that is only busy counts as overtaken."""
+    from pyiceberg.exceptions import CommitFailedException
+    from pyiceberg.table import Table
+
+    try:
+        found = table.catalog.commit_table(table, tuple(requirements), tuple(updates))
+    except Exception as error:
+        if type(error).__name__ == "OperationalError" and "locked" in str(error):
+            raise CommitFailedException(str(error)) from error
+        raise
+    return Table(table.name(), found.metadata, found.metadata_location, table.io, table.catalog)
+
+
+def fresh(table: Any) -> Any:
+    """The table as the catalog has it now."""
+    return table.catalog.load_table(table.name())
+
+
+def has_moved_on(table: Any, newest: Any) -> bool:
+    """Whether a table has another snapshot now: files of the one before may be gone."""
+    return bool(newest.metadata.current_snapshot_id != table.metadata.current_snapshot_id)
+
+
+def waits() -> Iterator[float]:
+    """How long to wait after each attempt: longer each time, and never two writers alike."""
+    for attempt in range(_ATTEMPTS):
+        yield random.uniform(0, min(_LONGEST_WAIT, 0.02 * 2.0**attempt))
+
+
+def _publish(table: Any, draft: Draft, batch: StreamBatch | None) -> Any:
+    from pyiceberg.exceptions import CommitFailedException
+    from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
+    from pyiceberg.table.update import (
+        AddSnapshotUpdate,
+        AssertRefSnapshotId,
+        AssertTableUUID,
+        SetPropertiesUpdate,
+        SetSnapshotRefUpdate,
+    )
+
+    if batch is not None and batch.is_in(table.metadata):
+        if table.metadata.snapshot_by_id(draft.snapshot_id) is None:
+            raise AlreadyCommitted
+        return table  # a commit that was said to have failed took place
+    head = table.metadata.current_snapshot()
+    snapshot = draft.write(table.metadata)
+    ref = {"snapshot_id": snapshot.snapshot_id, "ref_name": MAIN_BRANCH, "type": SnapshotRefType.BRANCH}
+    kept = () if batch is None else (SetPropertiesUpdate(updates=batch.properties),)
+    updates = (AddSnapshotUpdate(snapshot=snapshot), SetSnapshotRefUpdate(**ref), *kept)
+    requirements = (
+        AssertTableUUID(uuid=table.metadata.table_uuid),
+        AssertRefSnapshotId(ref=MAIN_BRANCH, snapshot_id=None if head is None else head.snapshot_id),  # type: ignore[call-arg]
+    )
+    try:
+        return update(table, requirements, updates)
+    except CommitFailedException:
+        raise
+    except Exception as error:
+        return _ask(table, snapshot.snapshot_id, error)
+
+
+def _ask(table: Any, snapshot_id: int, error: Exception) -> Any:
+    """The table, if the catalog has the snapshot although its answer was an error."""
+    try:
+        now = fresh(table)
+        if now.metadata.snapshot_by_id(snapshot_id) is not None:
+            return now
+    except Exception:  # then it is not known
+        now = None
+    said = f"the catalog did not take the commit: {' '.join(str(error).split())[:300]}"
+    hint = "look whether the rows are there before you write them again; `sweep` removes files that no snapshot has"
+    raise UnknownOutcomeError(said, hint=hint) from error
+
+
+def _check(table: Any, draft: Draft, change: Change) -> None:
+    """Whether a removal still holds, though others may have committed since it was planned."""
+    metadata = table.metadata
+    head = metadata.current_snapshot()
+    if (None if head is None else head.snapshot_id) == change.base:
+        return
+    base = None if change.base is None else metadata.snapshot_by_id(change.base)
+    if base is None and change.base is not None:
+        raise Overtaken  # it has expired
+    known = {m.manifest_path for m in draft.of(base)}
+    now = draft.of(head)
+    if any(int(m.content) == _DELETES and m.manifest_path not in known for m in now):
+        raise Overtaken  # rows that were rewritten may have been deleted meanwhile
+    live = pa.concat_arrays([pa.array([], pa.string()), *(draft.paths(m) for m in now if int(m.content) == _DATA)])
+    removed = pa.array(sorted(change.removed), pa.string())
+    if len(removed) and not pc.all(pc.is_in(removed, value_set=live)).as_py():
+        raise Overtaken
+    if change.touches is not None and change.touches(table):
+        raise Overtaken

@@ -1,0 +1,227 @@
+"""Manifests as Penstock writes them: PyIceberg's, with two fields of its own for each file, and many entries a block.
+
+The fields are optional strings on `data_file`: `logical_partition_values` and `map_shredding`. Readers that do not know
+them skip them; a writer that rewrites manifests drops them, which makes pruning coarser and nothing wrong. Entries that
+are carried over into a new manifest keep theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+from uuid import uuid4
+
+from pyiceberg.avro.file import AvroFile
+from pyiceberg.manifest import (
+    DATA_FILE_TYPE,
+    DEFAULT_READ_VERSION,
+    MANIFEST_ENTRY_SCHEMAS,
+    DataFile,
+    DataFileContent,
+    FileFormat,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+    ManifestWriter,
+    ManifestWriterV1,
+    ManifestWriterV2,
+    _inherit_from_manifest,
+    manifest_entry_schema_with_data_file,
+)
+from pyiceberg.schema import Schema
+from pyiceberg.typedef import Record
+from pyiceberg.types import NestedField, StringType, StructType
+
+from penstock.errors import LakeError
+from penstock.lake.write.data_files import WrittenFile
+
+_OWN = (
+    NestedField(100_001, "logical_partition_values", StringType(), required=False),
+    NestedField(100_002, "map_shredding", StringType(), required=False),
+)
+_ENTRIES_PER_BLOCK, _TEXTS_PER_BLOCK = 1_000, 1 << 20
+_OWN_TYPE = StructType(*DATA_FILE_TYPE[DEFAULT_READ_VERSION].fields, *_OWN)
+
+
+def data_file(written: WrittenFile) -> DataFile:
+    """A written file as PyIceberg has it, with Penstock's fields behind its own."""
+    found = DataFile._bind(
+        _OWN_TYPE,
+        content=DataFileContent.DATA,
+        file_path=written.path,
+        file_format=FileFormat.PARQUET,
+        partition=Record(*written.partition),
+        file_size_in_bytes=written.bytes,
+        sort_order_id=None,
+        equality_ids=None,
+        key_metadata=None,
+        logical_partition_values=written.logical,
+        map_shredding=written.shredding,
+        **written.statistics,
+    )
+    found.spec_id = written.spec_id
+    return found
+
+
+def read_entries(manifest: ManifestFile, io: Any) -> list[ManifestEntry]:
+    """The live entries of a manifest, with Penstock's fields."""
+    schema = manifest_entry_schema_with_data_file(DEFAULT_READ_VERSION, _OWN_TYPE)
+    with AvroFile[ManifestEntry](
+        io.new_input(manifest.manifest_path),
+        schema,
+        read_types={-1: ManifestEntry, 2: DataFile},
+        read_enums={0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent},
+    ) as reader:
+        return [
+            _inherit_from_manifest(entry, manifest) for entry in reader if entry.status != ManifestEntryStatus.DELETED
+        ]
+
+
+class Manifests:
+    """Writes the manifests of one snapshot."""
+
+    def __init__(self, metadata: Any, io: Any, folder: str, snapshot_id: int) -> None:
+        if metadata.format_version > 2:
+            said = f"the table has format version {metadata.format_version}, which can be read and not written yet"
+            raise LakeError(said, hint="write it with another engine, or make a table of version 2")
+        self.metadata, self._io, self._folder, self._snapshot_id = metadata, io, folder, snapshot_id
+        self.paths: list[str] = []
+
+    def added(self, files: Iterable[WrittenFile]) -> list[ManifestFile]:
+        """New files, one manifest for each spec, in the order of the partitions."""
+        return [self._write(i, in_order(entries)) for i, entries in self.new_entries(files).items()]
+
+    def new_entries(self, files: Iterable[WrittenFile]) -> dict[int, list[ManifestEntry]]:
+        """The entries of new files, by spec."""
+        found: dict[int, list[ManifestEntry]] = {}
+        for file in files:
+            entry = ManifestEntry.from_args(
+                status=ManifestEntryStatus.ADDED, snapshot_id=self._snapshot_id, data_file=data_file(file)
+            )
+            found.setdefault(file.spec_id, []).append(entry)
+        return found
+
+    def files(self, manifest: ManifestFile) -> list[DataFile]:
+        """The files that a manifest has."""
+        return [entry.data_file for entry in read_entries(manifest, self._io)]
+
+    def without(self, manifest: ManifestFile, gone: frozenset[str]) -> tuple[ManifestFile, list[DataFile]]:
+        """A manifest in which some files are marked as deleted, and those files."""
+        marked = [self._marked(entry, gone) for entry in read_entries(manifest, self._io)]
+        lost = [entry.data_file for entry in marked if entry.status == ManifestEntryStatus.DELETED]
+        return self._write(manifest.partition_spec_id, marked), lost
+
+    def merged(
+        self,
+        manifests: Sequence[ManifestFile],
+        size: int,
+        new: Sequence[ManifestEntry] = (),
+        gone: frozenset[str] = frozenset(),
+    ) -> tuple[list[ManifestFile], list[DataFile]]:
+        """All files of some manifests of one spec, and new ones, in the order of their partitions; and those gone."""
+        spec_id = manifests[0].partition_spec_id if manifests else new[0].data_file.spec_id
+        marked = [self._marked(entry, gone) for m in manifests for entry in read_entries(m, self._io)]
+        lost = [entry for entry in marked if entry.status == ManifestEntryStatus.DELETED]
+        live = in_order([*new, *(entry for entry in marked if entry.status != ManifestEntryStatus.DELETED)])
+        per_entry = sum(m.manifest_length for m in manifests) / len(marked) if marked else 1_000
+        found = [self._write(spec_id, part) for part in split(live, max(1, int(size / per_entry)))]
+        found += [self._write(spec_id, lost)] if lost else []
+        return found, [entry.data_file for entry in lost]
+
+    def _marked(self, entry: ManifestEntry, gone: frozenset[str]) -> ManifestEntry:
+        is_gone = entry.data_file.file_path in gone
+        return ManifestEntry.from_args(
+            status=ManifestEntryStatus.DELETED if is_gone else ManifestEntryStatus.EXISTING,
+            snapshot_id=self._snapshot_id if is_gone else entry.snapshot_id,
+            sequence_number=entry.sequence_number,
+            file_sequence_number=entry.file_sequence_number,
+            data_file=entry.data_file,
+        )
+
+    def _write(self, spec_id: int, entries: Sequence[ManifestEntry]) -> ManifestFile:
+        path = f"{self._folder}/{uuid4()}-m{len(self.paths)}.avro"
+        self.paths.append(path)
+        kind = _WriterV1 if self.metadata.format_version == 1 else _WriterV2
+        spec = self.metadata.specs()[spec_id]
+        schema = _schema_for(self.metadata, spec)
+        codec = self.metadata.properties.get("write.avro.compression-codec", "gzip")
+        writer: ManifestWriter = kind(spec, schema, self._io.new_output(path), self._snapshot_id, codec)
+        with writer:
+            for entry in entries:
+                writer.add_entry(entry)
+        return writer.to_manifest_file()
+
+
+class _ManyPerBlock(ManifestWriter):
+    """An Avro block for many entries: a block is what a reader decodes at once."""
+
+    def __enter__(self) -> ManifestWriter:
+        super().__enter__()
+        self._inner, self._writer = self._writer, _Blocks(self._writer)  # type: ignore[assignment]
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        if raised[0] is None:
+            self._writer.flush()  # type: ignore[attr-defined]
+        self._writer = self._inner
+        super().__exit__(*raised)
+
+    def _with_partition(self, format_version: Any) -> Schema:
+        known = super()._with_partition(format_version)
+        fields: Any = known.find_field("data_file").field_type
+        own = StructType(*fields.fields, *_OWN)
+        return Schema(
+            *[
+                NestedField(2, "data_file", own, required=True) if field.field_id == 2 else field
+                for field in MANIFEST_ENTRY_SCHEMAS[format_version].fields
+            ]
+        )
+
+
+class _Blocks:
+    """Gathers what is written one by one."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner, self._waiting, self._texts = inner, list[Any](), 0
+
+    def write_block(self, objects: list[Any]) -> None:
+        self._waiting += objects
+        self._texts += sum(len(text or "") for entry in objects for text in entry.data_file._data[-len(_OWN) :])
+        if len(self._waiting) >= _ENTRIES_PER_BLOCK or self._texts >= _TEXTS_PER_BLOCK:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._waiting:
+            self._inner.write_block(self._waiting)
+            self._waiting, self._texts = [], 0
+
+
+class _WriterV1(_ManyPerBlock, ManifestWriterV1):
+    """For tables of format version 1."""
+
+
+class _WriterV2(_ManyPerBlock, ManifestWriterV2):
+    """For tables of format version 2."""
+
+
+def in_order(entries: Iterable[ManifestEntry]) -> list[ManifestEntry]:
+    """Entries by partition, null before all values."""
+    return sorted(entries, key=lambda entry: _sortable(entry.data_file.partition))
+
+
+def split(entries: Sequence[ManifestEntry], most: int) -> Iterator[Sequence[ManifestEntry]]:
+    """At most so many entries each."""
+    for start in range(0, len(entries), max(1, most)):
+        yield entries[start : start + max(1, most)]
+
+
+def _sortable(partition: Record) -> tuple[Any, ...]:
+    return tuple((value is not None, value) for value in partition._data)
+
+
+def _schema_for(metadata: Any, spec: Any) -> Any:
+    """The newest schema that has all sources of a spec."""
+    for schema in [metadata.schema(), *reversed(metadata.schemas)]:
+        if all(field.source_id in schema._lazy_id_to_field for field in spec.fields):
+            return schema
+    return metadata.schema()

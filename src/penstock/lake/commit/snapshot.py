@@ -1,0 +1,262 @@
+"""A snapshot to be: which manifests it has, and its summary.
+
+Only manifests that lose files are written anew. Many small ones of a spec become one, as Iceberg's own writers do it; a
+compaction puts all files of a spec into the order of their partitions, so that planning opens few manifests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.errors import LakeError
+from penstock.lake.commit.manifest_writer import Manifests, data_file
+from penstock.lake.write.data_files import WrittenFile, delete_quietly
+from penstock.tables.iceberg.scan.scan_plan import Sources
+
+_MERGE_ENABLED, _MERGE_COUNT = "commit.manifest-merge.enabled", "commit.manifest.min-count-to-merge"
+_MANIFEST_SIZE = "commit.manifest.target-size-bytes"
+_STREAM = "penstock.stream."
+_QUERY, _BATCH = f"{_STREAM}query-id", f"{_STREAM}batch-id"
+_OLD_PATHS = ("write.object-storage.path", "write.folder-storage.path")
+_DATA, _DELETES = 0, 1
+
+
+@dataclass(frozen=True)
+class StreamBatch:
+    """A micro-batch of a streaming query.
+
+    Its number goes into the summary of its snapshot and, by the same commit, into a property of the table, which is
+    still there when the snapshot has expired.
+    """
+
+    query: str
+    number: int
+
+    @property
+    def summary(self) -> dict[str, str]:
+        """What the summary of its snapshot says."""
+        return {_QUERY: self.query, _BATCH: str(self.number)}
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The table's property with the last batch of the query."""
+        return {f"{_STREAM}{self.query}": str(self.number)}
+
+    def is_in(self, metadata: Any) -> bool:
+        """Whether a table has this batch of the query, or a later one; without the property, by its history."""
+        (name,) = self.properties
+        if name in metadata.properties:
+            return _number(name, metadata.properties[name]) >= self.number
+        told = (snapshot.summary.additional_properties for snapshot in _ancestors(metadata) if snapshot.summary)
+        return any(_number(_BATCH, own[_BATCH]) >= self.number for own in told if own.get(_QUERY) == self.query)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a snapshot adds and takes away."""
+
+    operation: str  # append, overwrite, delete, replace
+    added: Sequence[WrittenFile] = ()
+    removed: frozenset[str] = frozenset()
+    base: int | None = None  # the snapshot that the removal was planned on
+    touches: Callable[[Any], bool] | None = None  # whether what others added since is something to remove too
+    sort_manifests: bool = False
+    properties: Mapping[str, str] = field(default_factory=dict)
+    batch: StreamBatch | None = None  # what is committed at most once
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether it matters what others did in between."""
+        return bool(self.removed) or self.touches is not None
+
+
+class Draft:
+    """The files of one snapshot: what was written for one attempt to commit it serves the next as well."""
+
+    def __init__(self, table: Any, sources: Sources, change: Change) -> None:
+        self.snapshot_id: int = table.metadata.new_snapshot_id()
+        self._io, self._sources, self._change = table.io, sources, change
+        self._folder = metadata_folder(table)
+        self._manifests = Manifests(table.metadata, table.io, self._folder, self.snapshot_id)
+        self._added: list[Any] | None = None
+        self._less: dict[str, tuple[Any, list[Any]]] = {}
+        self._lists: list[str] = []
+        self._used: set[str] = set()
+
+    def of(self, snapshot: Any) -> list[Any]:
+        """The manifests of a snapshot that exists."""
+        return list(self._sources.lists.of(snapshot, self._io))
+
+    def paths(self, manifest: Any) -> pa.Array:
+        """The paths of the files in a manifest."""
+        (entries,) = self._sources.manifests.many([manifest], self._io)
+        return entries.column("file_path")
+
+    def write(self, metadata: Any) -> Any:
+        """Write the manifests and their list on top of the table's current snapshot; the snapshot for the catalog."""
+        from pyiceberg.table.snapshots import Snapshot
+
+        self._manifests.metadata = metadata
+        head = metadata.current_snapshot()
+        manifests, gone = self._compose(head, metadata.properties)
+        path = self._write_list(manifests, metadata, None if head is None else head.snapshot_id)
+        self._used = {path, *(m.manifest_path for m in manifests)}
+        told: dict[str, Any] = {
+            "snapshot-id": self.snapshot_id,
+            "parent-snapshot-id": None if head is None else head.snapshot_id,
+            "manifest-list": path,
+            "sequence-number": metadata.next_sequence_number(),
+            "summary": self._summary(metadata, head, gone),
+            "schema-id": metadata.current_schema_id,
+        }
+        return Snapshot(**told)
+
+    def clean(self, *, published: bool) -> None:
+        """Remove lists and manifests that no snapshot has."""
+        for path in [*self._lists, *self._manifests.paths]:
+            if not published or path not in self._used:
+                delete_quietly(self._io, path)
+
+    def _compose(self, head: Any, properties: Mapping[str, str]) -> tuple[list[Any], list[Any]]:
+        """The manifests of the new snapshot, and the files that it loses."""
+        kept = [m for m in self.of(head) if m.has_added_files() or m.has_existing_files()]
+        data = [m for m in kept if int(m.content) == _DATA]
+        deletes = [m for m in kept if int(m.content) == _DELETES]
+        size = int(properties.get(_MANIFEST_SIZE, 8 << 20))
+        if self._change.sort_manifests:
+            found, gone = self._sorted(data, size)
+        else:
+            if self._added is None:
+                self._added = self._manifests.added(self._change.added)
+            less = [self._without(m) for m in data]
+            gone = [file for _, lost in less for file in lost]
+            found = [*self._added, *self._merged([m for m, _ in less], size, properties)]
+        needed = self._still_needed(deletes, found)
+        gone += [file for manifest in deletes if manifest not in needed for file in self._manifests.files(manifest)]
+        return [*found, *needed], gone
+
+    def _without(self, manifest: Any) -> tuple[Any, list[Any]]:
+        path = manifest.manifest_path
+        if path not in self._less:
+            gone = self._change.removed
+            hit = bool(gone) and pc.any(pc.is_in(self.paths(manifest), value_set=pa.array(sorted(gone)))).as_py()
+            self._less[path] = self._manifests.without(manifest, gone) if hit else (manifest, [])
+        return self._less[path]
+
+    def _merged(self, manifests: Sequence[Any], size: int, properties: Mapping[str, str]) -> list[Any]:
+        """Many small manifests of one spec become one."""
+        if properties.get(_MERGE_ENABLED, "true").lower() == "false":
+            return list(manifests)
+        found = []
+        for own in _by_spec(manifests):
+            small = [m for m in own if m.manifest_length < size and m.added_snapshot_id != self.snapshot_id]
+            if len(small) < int(properties.get(_MERGE_COUNT, 100)):
+                found += own
+            else:
+                found += [m for m in own if m not in small]
+                found += self._manifests.merged(small, size)[0]
+        return found
+
+    def _sorted(self, manifests: Sequence[Any], size: int) -> tuple[list[Any], list[Any]]:
+        """All files by partition, new ones among the old."""
+        new = self._manifests.new_entries(self._change.added)
+        found, gone = [], []
+        for own in _by_spec(manifests):
+            entries = new.pop(own[0].partition_spec_id, [])
+            written, lost = self._manifests.merged(own, size, entries, self._change.removed)
+            found += written
+            gone += lost
+        return [*found, *(m for entries in new.values() for m in self._manifests.merged([], size, entries)[0])], gone
+
+    def _still_needed(self, deletes: Sequence[Any], data: Sequence[Any]) -> list[Any]:
+        """Delete files are about data that is older than they are: without such data they are about nothing."""
+        if not self._change.removed:
+            return list(deletes)
+        live = [m for m in data if m.has_added_files() or m.has_existing_files()]
+        oldest = min((m.min_sequence_number for m in live if m.min_sequence_number >= 0), default=None)
+        return [] if oldest is None else [m for m in deletes if m.sequence_number >= oldest]
+
+    def _write_list(self, manifests: Sequence[Any], metadata: Any, head_id: int | None) -> str:
+        from pyiceberg.manifest import write_manifest_list
+
+        path = f"{self._folder}/snap-{self.snapshot_id}-{len(self._lists)}-{uuid4()}.avro"
+        self._lists.append(path)
+        with write_manifest_list(
+            format_version=metadata.format_version,
+            output_file=self._io.new_output(path),
+            snapshot_id=self.snapshot_id,
+            parent_snapshot_id=head_id,
+            sequence_number=metadata.next_sequence_number(),
+            avro_compression=metadata.properties.get("write.avro.compression-codec", "gzip"),
+        ) as writer:
+            writer.add_manifests(list(manifests))
+        return path
+
+    def _summary(self, metadata: Any, head: Any, gone: Iterable[Any]) -> Any:
+        from pyiceberg.table.snapshots import Operation, Summary, UpdateMetrics, update_snapshot_summaries
+
+        metrics, changed = UpdateMetrics(), set[Any]()
+        for written in self._change.added:
+            metrics.add_file(data_file(written))
+            changed.add((written.spec_id, written.partition))
+        for file in gone:
+            metrics.remove_file(file)
+            changed.add((file.spec_id, tuple(file.partition._data)))
+        told = {**metrics.to_dict(), "changed-partition-count": str(len(changed)), **self._change.properties}
+        # PyIceberg has no sums for a snapshot that replaces files; they are those of one that overwrites.
+        counted = Operation.APPEND if self._change.operation == "append" else Operation.OVERWRITE
+        before = None if head is None else head.summary
+        summary = update_snapshot_summaries(Summary(operation=counted, **told), before)
+        return Summary(operation=Operation(self._change.operation), **summary.additional_properties)
+
+
+def metadata_folder(table: Any) -> str:
+    """Where manifests and lists lie."""
+    return _folder(table, "metadata")
+
+
+def data_folder(table: Any) -> str:
+    """Where data files lie."""
+    return _folder(table, "data")
+
+
+def own_folders(table: Any) -> list[str]:
+    """All folders that a table writes to: its location, and those that its properties name."""
+    properties = table.metadata.properties
+    named = [properties[name] for name in _OLD_PATHS if name in properties]
+    return [table.metadata.location, data_folder(table), metadata_folder(table), *named]
+
+
+def _folder(table: Any, kind: str) -> str:
+    metadata = table.metadata
+    return str(metadata.properties.get(f"write.{kind}.path", f"{metadata.location.rstrip('/')}/{kind}")).rstrip("/")
+
+
+def _ancestors(metadata: Any) -> Iterator[Any]:
+    """The current snapshot, the one before it, and so on, as far back as they are kept."""
+    known = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
+    found = metadata.current_snapshot()
+    while found is not None:
+        yield found
+        found = known.get(found.parent_snapshot_id)
+
+
+def _number(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        hint = "set it to the last batch of the query that the table has, or remove it"
+        raise LakeError(f"{name} is {text!r}, which is no number of a batch", hint=hint) from None
+
+
+def _by_spec(manifests: Sequence[Any]) -> list[list[Any]]:
+    found: dict[int, list[Any]] = {}
+    for manifest in manifests:
+        found.setdefault(manifest.partition_spec_id, []).append(manifest)
+    return list(found.values())

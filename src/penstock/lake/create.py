@@ -1,0 +1,157 @@
+"""Tables that are made: a schema, what it is partitioned by, and properties."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.errors import LakeError, SchemaError
+from penstock.expr.schema import as_schema
+from penstock.lake.layout.coalesce import Coalesce
+from penstock.lake.layout.table_layout import Layout, rule_properties, typed_rule, with_rule
+from penstock.lake.write.data_files import check_format
+from penstock.lake.write.new_sidecars import schema_with_sidecars
+from penstock.maps.shred_rule import Shred
+
+_FIELD = re.compile(r"\s*(?:(\w+)\s*\((.*)\)|(.+?))\s*")
+_TRANSFORMS = {
+    "identity": "identity", "year": "year", "years": "year", "month": "month", "months": "month", "day": "day",
+    "days": "day", "date": "day", "hour": "hour", "hours": "hour", "bucket": "bucket", "truncate": "truncate",
+    "void": "void",
+}  # fmt: skip
+_SUFFIX = {"bucket": "bucket", "truncate": "trunc", "void": "null"}
+_SMALL_INTEGERS = {pa.int8(), pa.int16()}
+
+
+def create(
+    catalog: Any,
+    name: str,
+    schema: Any,
+    partition_by: str | Sequence[str],
+    rule: Coalesce | None,
+    shred: Mapping[str, Shred],
+    properties: Mapping[str, str],
+) -> Any:
+    """Make a table in a catalog; PyIceberg's object."""
+    from pyiceberg.exceptions import TableAlreadyExistsError
+
+    if int(properties.get("format-version", 2)) > 2:
+        said = f"tables of format version {properties['format-version']} can be read and not written yet"
+        raise LakeError(said, hint="make it one of version 2")
+    check_format(properties)
+    iceberg, hot = schema_with_sidecars(iceberg_schema(schema), shred)
+    spec = partition_spec(iceberg, partition_by)
+    own = hot if rule is None else hot | _rule_properties(iceberg, spec, rule)
+    namespace = name.rpartition(".")[0]
+    if not namespace:
+        raise LakeError(f"invalid table name {name!r}", hint="write namespace.name")
+    catalog.create_namespace_if_not_exists(namespace)
+    try:
+        return catalog.create_table(name, iceberg, partition_spec=spec, properties={**properties, **own})
+    except TableAlreadyExistsError:
+        raise LakeError(f"there is a table {name} already", hint=f"open it: lake.table({name!r})") from None
+
+
+def iceberg_schema(schema: Any) -> Any:
+    """Iceberg's schema of DDL text, of Arrow's, Iceberg's or Spark's schema."""
+    from pyiceberg.schema import Schema, assign_fresh_schema_ids
+
+    if isinstance(schema, Schema):
+        return assign_fresh_schema_ids(schema)
+    if hasattr(schema, "simpleString") and hasattr(schema, "toDDL"):
+        schema = schema.toDDL()
+    arrow = as_schema(schema)
+    fields = [pa.field(f.name, _known(f.type), f.nullable) for f in arrow]
+    return _from_arrow(pa.schema(fields))
+
+
+def partition_spec(schema: Any, partition_by: str | Sequence[str]) -> Any:
+    """A spec out of texts such as `app`, `day(ts)`, `bucket(16, user_id)`, `truncate(4, name)`."""
+    from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
+    from pyiceberg.transforms import parse_transform
+
+    fields, names = [], set[str]()
+    for i, text in enumerate(_texts(partition_by)):
+        transform, column, width = _parse(text)
+        source = _source(schema, column, text)
+        written = f"{transform}[{width}]" if width is not None else transform
+        applied = parse_transform(written)
+        if not applied.can_transform(source.field_type):
+            said = f"partition_by {text!r}: {column} is a {source.field_type}, which has no {transform}"
+            raise SchemaError(said, hint="choose another transform or column")
+        base = column.replace(".", "_")
+        name = column if transform == "identity" else f"{base}_{_SUFFIX.get(transform, transform)}"
+        if name.lower() in names:
+            raise SchemaError(f"partition_by names {name} twice", hint="name each once")
+        names.add(name.lower())
+        fields.append(PartitionField(source.field_id, PARTITION_FIELD_ID_START + i, applied, name))
+    return PartitionSpec(*fields)
+
+
+def _rule_properties(schema: Any, spec: Any, rule: Coalesce) -> dict[str, str]:
+    typed = typed_rule(schema, rule)
+    with_rule(Layout(schema, spec), [spec], typed)  # whether the table is partitioned by the rule's columns
+    return rule_properties(schema, typed)
+
+
+def _texts(partition_by: str | Sequence[str]) -> list[str]:
+    if not isinstance(partition_by, str):
+        return list(partition_by)
+    return [part.strip() for part in re.split(r",(?![^(]*\))", partition_by) if part.strip()]
+
+
+def _parse(text: str) -> tuple[str, str, int | None]:
+    """Transform, column and width of one field."""
+    found = _FIELD.fullmatch(text) if isinstance(text, str) else None
+    hint = "write app, day(ts), bucket(16, user_id) or truncate(4, name)"
+    if found is None:
+        raise SchemaError(f"partition_by {text!r} is no partition field", hint=hint)
+    if found[1] is None:
+        return "identity", found[3].strip("`"), None
+    transform = _TRANSFORMS.get(found[1].lower())
+    if transform is None:
+        raise SchemaError(f"partition_by {text!r}: there is no transform {found[1]!r}", hint=hint)
+    given = [part.strip().strip("`") for part in found[2].split(",")]
+    if transform not in ("bucket", "truncate"):
+        if len(given) != 1 or not given[0]:
+            raise SchemaError(f"partition_by {text!r}: {transform} takes one column", hint=hint)
+        return transform, given[0], None
+    numbers = [part for part in given if part.isdigit()]
+    columns = [part for part in given if not part.isdigit()]
+    if len(numbers) != 1 or len(columns) != 1 or int(numbers[0]) < 1:
+        raise SchemaError(f"partition_by {text!r}: {transform} takes a number and a column", hint=hint)
+    return transform, columns[0], int(numbers[0])
+
+
+def _source(schema: Any, column: str, text: str) -> Any:
+    try:
+        return schema.find_field(column, case_sensitive=False)
+    except ValueError:
+        known = [field.name for field in schema.fields]
+        close = get_close_matches(column, known, n=1, cutoff=0.5)
+        hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known)}"
+        raise SchemaError(f"partition_by {text!r}: no column {column!r}", hint=hint) from None
+
+
+def _known(kind: pa.DataType) -> pa.DataType:
+    """Types that Iceberg does not have, as the next larger one."""
+    if kind in _SMALL_INTEGERS:
+        return pa.int32()
+    if pa.types.is_list(kind):
+        return pa.list_(_known(kind.value_type))
+    if pa.types.is_map(kind):
+        return pa.map_(_known(kind.key_type), _known(kind.item_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(f.name, _known(f.type), f.nullable) for f in kind])
+    return kind
+
+
+def _from_arrow(arrow: pa.Schema) -> Any:
+    from pyiceberg.io.pyarrow import _pyarrow_to_schema_without_ids
+    from pyiceberg.schema import assign_fresh_schema_ids
+
+    return assign_fresh_schema_ids(_pyarrow_to_schema_without_ids(arrow))

@@ -1,0 +1,129 @@
+"""Hive layouts that are declared under a name: one small JSON file each, below the warehouse.
+
+A declaration is written whole or not at all, and holds no credential: of the storage's properties only those that are
+known to be none are kept. The rest comes from PyIceberg's configuration when the table is opened again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+
+from penstock.errors import LakeError, PenstockWarning
+from penstock.expr.schema import as_schema
+from penstock.expr.sql_text import quote_name
+from penstock.expr.types import type_name
+from penstock.storage.storage import properties_of
+from penstock.tables.hive.hive_table import HiveTable, hive
+
+_NAME = re.compile(r"[A-Za-z0-9_]+\.[A-Za-z0-9_]+")
+_VERSION = 1
+# What tells where and how data is reached, and never who reaches it.
+_KEPT = {
+    "client.region", "s3.anonymous", "s3.connect-timeout", "s3.endpoint", "s3.force-virtual-addressing", "s3.region",
+    "s3.request-timeout", "s3.resolve-region",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Declarations:
+    """The layouts that are declared in a warehouse."""
+
+    warehouse: Path
+
+    def has(self, name: str) -> bool:
+        """Whether a layout is declared under a name."""
+        return _NAME.fullmatch(name) is not None and self._path(name).exists()
+
+    def names(self) -> list[str]:
+        """The names of all layouts."""
+        root = self.warehouse / "penstock" / "tables"
+        return [f"{path.parent.name}.{path.stem}" for path in root.glob("*/*.json")]
+
+    def roots(self) -> dict[str, str]:
+        """Where each layout lies."""
+        return {name: str(self._read(name)["root"]) for name in self.names()}
+
+    def save(self, name: str, table: HiveTable) -> None:
+        """Declare a layout; an older declaration of that name is replaced."""
+        path = self._path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".tmp", delete=False) as file:
+            json.dump(_declaration(name, table), file, indent=2)
+        os.replace(file.name, path)
+
+    def open(self, name: str) -> HiveTable:
+        """The layout that is declared under a name."""
+        declared = self._read(name)
+        schema: pa.Schema = as_schema(declared["schema"])
+        storage = {**properties_of(None), **declared["storage"]}
+        return hive(declared["root"], declared["partition_by"], schema, storage=storage, **declared["options"])
+
+    def _read(self, name: str) -> dict[str, Any]:
+        try:
+            declared: dict[str, Any] = json.loads(self._path(name).read_text())
+        except (OSError, ValueError) as error:
+            said = f"the declaration of {name} cannot be read: {error}"
+            raise LakeError(said, hint="register it again") from None
+        if declared.get("version") != _VERSION or declared.get("kind") != "hive":
+            raise LakeError(f"{name} was declared by another version of Penstock", hint="register it again")
+        return declared
+
+    def _path(self, name: str) -> Path:
+        if not _NAME.fullmatch(name):
+            hint = "write namespace.name, in letters, digits and underscores"
+            raise LakeError(f"invalid table name {name!r}", hint=hint)
+        namespace, _, table = name.partition(".")
+        return self.warehouse / "penstock" / "tables" / namespace / f"{table}.json"
+
+
+def _declaration(name: str, table: HiveTable) -> dict[str, Any]:
+    return {
+        "version": _VERSION,
+        "kind": "hive",
+        "root": table.storage.url,
+        "partition_by": _ddl(table.columns),
+        "schema": _ddl(table.file_schema),
+        "storage": _kept(name, table.storage.properties),
+        "options": {
+            "timezone": table.context.timezone,
+            "lists_at_once": table.lists_at_once,
+            "warn_partitions": table.limits.warn_partitions,
+            "max_partitions": table.limits.max_partitions,
+            "max_lists": table.max_lists,
+            "shredded": table.shredded,
+            "cache_seconds": 0 if table.cache is None else table.cache.seconds,
+        },
+    }
+
+
+def _kept(name: str, properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties of a storage that are no credentials; a warning names those that have to be configured."""
+    kept = {key: value for key, value in properties.items() if key in _KEPT and not _has_user(value)}
+    configured = properties_of(None)
+    dropped = sorted(key for key, value in properties.items() if key not in kept and configured.get(key) != value)
+    if dropped:
+        said = f"the declaration of {name} does not keep {', '.join(dropped)}, which may hold credentials"
+        hint = "set them in PyIceberg's configuration, .pyiceberg.yaml"
+        warnings.warn(f"{said}; {hint}", PenstockWarning, stacklevel=5)
+    return kept
+
+
+def _has_user(value: str) -> bool:
+    """Whether an address names a user, or has parameters: either may be a secret."""
+    parts = urlsplit(value)
+    return "@" in value or bool(parts.query or parts.fragment)
+
+
+def _ddl(fields: Any) -> str:
+    return ", ".join(f"{quote_name(f.name)} {type_name(f.type)}{'' if f.nullable else ' NOT NULL'}" for f in fields)

@@ -1,0 +1,1 @@
+"""Where the rows of a managed table lie: specs, the coalescing rule, slots."""

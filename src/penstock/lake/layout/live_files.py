@@ -1,0 +1,99 @@
+"""The files that a table has now, as its writers see them: where each lies and which logical partitions it holds."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+
+from penstock.lake.layout.coalesce import internal
+from penstock.lake.layout.grouping import stored
+from penstock.lake.layout.table_layout import Layout, Tuple
+from penstock.tables.iceberg.iceberg_table import IcebergTable
+from penstock.tables.iceberg.manifest.file_batch import FileBatch
+from penstock.tables.iceberg.metadata.specs import SpecField
+from penstock.tables.iceberg.scan.scan_plan import data_batches
+
+_NAMES = (
+    "file_path",
+    "record_count",
+    "file_size_in_bytes",
+    "sequence_number",
+    "logical_partition_values",
+    "map_shredding",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFile:
+    """A data file of the current snapshot.
+
+    `logical` maps the fine tuples that it holds to their rows. It is None where they are not known: a file of another
+    spec, or one whose manifest entry does not say them all.
+    """
+
+    path: str
+    spec_id: int
+    partition: Tuple
+    rows: int
+    bytes: int
+    sequence_number: int
+    logical: Mapping[Tuple, int] | None
+    shredding: str | None = None  # what is recorded of its sidecars
+
+
+def live_files(table: IcebergTable, layout: Layout) -> list[LiveFile]:
+    """All data files."""
+    return [file for batch in data_batches(table.version, table.sources) for file in _files(batch, layout)]
+
+
+def logical_sizes(files: Iterable[LiveFile]) -> dict[Tuple, float]:
+    """Bytes of each logical partition; a shared file's are divided by rows."""
+    found: dict[Tuple, float] = defaultdict(float)
+    for file in files:
+        for fine, rows in (file.logical or {}).items():
+            found[fine] += file.bytes * rows / max(1, file.rows)
+    return dict(found)
+
+
+def _files(batch: FileBatch, layout: Layout) -> list[LiveFile]:
+    columns = [_values(batch, spec_field) for spec_field in batch.spec.fields]
+    tuples: Sequence[Tuple] = list(zip(*columns, strict=True)) if columns else [()] * batch.count
+    spec_id = batch.spec.spec_id
+    told = zip(*(batch.column(name).to_pylist() for name in _NAMES), strict=True)
+    return [
+        LiveFile(path, spec_id, own, rows, size, number or 0, _told(layout, spec_id, own, rows, text), shredding)
+        for own, (path, rows, size, number, text, shredding) in zip(tuples, told, strict=True)
+    ]
+
+
+def _values(batch: FileBatch, spec_field: SpecField) -> list[Any]:
+    array = batch.partition(spec_field)
+    if array is None:
+        return [None] * batch.count
+    values = stored(array)
+    if str(spec_field.kind) == "uuid" and pa.types.is_string(array.type):
+        return [None if value is None else UUID(value).bytes for value in values]
+    return values
+
+
+def _told(layout: Layout, spec_id: int, partition: Tuple, rows: int, text: str | None) -> dict[Tuple, int] | None:
+    """The logical partitions of a file with their rows."""
+    if spec_id == layout.fine.spec_id:
+        return {partition: rows}
+    if layout.coarse is None or spec_id != layout.coarse.spec_id or text is None:
+        return None
+    try:
+        told = json.loads(text)
+        if told["columns"] != layout.logical_ids or told["complete"] is not True:
+            return None
+        kinds = layout.logical_kinds
+        counted = zip(told["tuples"], told["rows"], strict=True)
+        return {layout.fine_tuple(partition, internal(values, kinds)): int(count) for values, count in counted}
+    except (ValueError, KeyError, TypeError):  # a text that is damaged says nothing
+        return None

@@ -1,0 +1,41 @@
+"""A rule that is changed: only properties of the table, in one commit of metadata."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from penstock.errors import ConflictError
+from penstock.lake.commit.commit import fresh, update, waits
+from penstock.lake.layout.coalesce import BELOW, COLUMNS, FIELD_IDS, RECORD, VALUES, Coalesce
+from penstock.lake.layout.table_layout import layout_of, rule_properties, typed_rule, with_rule
+
+
+def set_rule(table: Any, rule: Coalesce | None) -> Any:
+    """Set or remove the rule; PyIceberg's table afterwards."""
+    from pyiceberg.exceptions import CommitFailedException
+    from pyiceberg.table.update import AssertTableUUID, RemovePropertiesUpdate, SetPropertiesUpdate
+
+    for wait in waits():
+        table = fresh(table)
+        metadata = table.metadata
+        wanted: dict[str, str] = {}
+        if rule is not None:
+            layout = layout_of(metadata)
+            typed = typed_rule(layout.schema, rule)
+            with_rule(layout, metadata.partition_specs, typed)
+            wanted = rule_properties(layout.schema, typed)
+        gone = [
+            name
+            for name in (COLUMNS, FIELD_IDS, BELOW, VALUES, RECORD)
+            if name in metadata.properties and name not in wanted
+        ]
+        updates: list[Any] = [SetPropertiesUpdate(updates=wanted)] if wanted else []
+        updates += [RemovePropertiesUpdate(removals=gone)] if gone else []
+        if not updates:
+            return table
+        try:
+            return update(table, [AssertTableUUID(uuid=metadata.table_uuid)], updates)
+        except CommitFailedException:
+            time.sleep(wait)
+    raise ConflictError(f"the rule of {'.'.join(table.name())} could not be set", hint="try again")

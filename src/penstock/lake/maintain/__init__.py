@@ -1,0 +1,1 @@
+"""Maintenance: compaction, expiry of snapshots, removal of unreferenced files."""

@@ -1,0 +1,158 @@
+"""A table that is written: an Iceberg table of a catalog, with appends, overwrites, deletes and maintenance.
+
+It reads like any Iceberg table. The object is the newest version that it has seen: its own writes move it on, and
+`refresh()` brings those of others. A DataFrame made from it stays with the version it was made from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from penstock.errors import LakeError
+from penstock.expr.tree import Expr, Lookup
+from penstock.lake.advise.advice import Advice, describe
+from penstock.lake.advise.advise import advise
+from penstock.lake.advise.map_advice import advise_maps
+from penstock.lake.commit.commit import fresh
+from penstock.lake.declarations import Declarations
+from penstock.lake.layout.coalesce import Coalesce, as_rule
+from penstock.lake.layout.renames import current_properties
+from penstock.lake.layout.rule_change import set_rule
+from penstock.lake.layout.table_layout import layout_of
+from penstock.lake.layout.unrecorded import unrecorded_note
+from penstock.lake.maintain.compact import Compaction, compact
+from penstock.lake.maintain.expire import Expired, expire
+from penstock.lake.maintain.sweep import Swept, sweep
+from penstock.lake.write import writes as write
+from penstock.lake.write.new_sidecars import set_rules
+from penstock.maps.shred_rule import Shred, as_rules, check_asked, from_properties
+from penstock.prune.plan import Plan
+from penstock.quantities import Age
+from penstock.storage.storage import clear_storage_errors
+from penstock.tables import bridge
+from penstock.tables.iceberg.iceberg_table import IcebergTable
+
+
+@dataclass(frozen=True)
+class ManagedTable(IcebergTable):
+    """A table of a catalog, to be read and written; `declarations` are those of its lake."""
+
+    declarations: Declarations | None = field(default=None, repr=False, compare=False)
+
+    def append(self, rows: Any, *, properties: dict[str, str] | None = None) -> None:
+        """Add rows: a Spark DataFrame, or Arrow's, which needs no Spark; `properties` go into the snapshot."""
+        with self._storage_errors():
+            self._move(write.append(self._writable(), rows, properties or {}))
+
+    def overwrite(
+        self, rows: Any, where: str | None = None, *, dynamic: bool = False, properties: dict[str, str] | None = None
+    ) -> None:
+        """Put rows in the place of others: of all, of those that match `where`, or, with `dynamic`, of all rows in
+        the logical partitions that the new rows have."""
+        with self._storage_errors():
+            self._move(write.overwrite(self._writable(), self.reopened, rows, where, dynamic, properties or {}))
+
+    def delete(self, where: str, *, properties: dict[str, str] | None = None) -> None:
+        """Take away the rows that match; files whose rows all match are dropped without being read."""
+        with self._storage_errors():
+            self._move(write.delete(self._writable(), self.reopened, where, properties or {}))
+
+    def compact(self, where: str | None = None) -> Compaction:
+        """Merge small files, and put every row where today's rule wants it; `where` names the files to look at."""
+        with self._storage_errors():
+            published, done = compact(self._writable(), self.reopened, where)
+            self._move(published)
+        return done
+
+    @property
+    def coalesce(self) -> Coalesce | None:
+        """The rule that says which logical partitions share files."""
+        return layout_of(self.table.metadata).rule
+
+    def set_coalesce(self, rule: Coalesce | str | Sequence[str] | None) -> None:
+        """Change the rule, or take it away; files that exist stay as they are until `compact()`."""
+        self._move(set_rule(self._writable().table, as_rule(rule)))
+
+    @property
+    def shred(self) -> dict[str, Shred]:
+        """The rules that say which keys of maps have columns of their own."""
+        return from_properties(current_properties(self.table.metadata))
+
+    def set_shred(self, rules: Mapping[str, Shred | str | Sequence[str] | None] | None) -> None:
+        """Change the rules of some maps; None takes one away, or, instead of rules, all of them.
+
+        Files that exist stay as they are until `compact()`.
+        """
+        check_asked(rules)
+        new = as_rules({column: rule for column, rule in (rules or {}).items() if rule is not None})
+        gone = None if rules is None else {str(column).lower() for column, rule in rules.items() if rule is None}
+        self._move(set_rules(self._writable().table, new, gone))
+
+    def _storage_errors(self) -> AbstractContextManager[None]:
+        return clear_storage_errors(f"{self.name} cannot be written")
+
+    def refresh(self) -> ManagedTable:
+        """Move on to the table as it is now."""
+        self._move(fresh(self.table))
+        return self
+
+    def dataframe(self, spark: Any, where: str | None = None) -> Any:
+        """A lazy DataFrame over Spark's own reader; it stays with this version of the table."""
+        return bridge.iceberg_dataframe(replace(self), spark, where)
+
+    def plan_predicate(self, predicate: Expr, limit: int | None = None, keys: Sequence[Lookup] = ()) -> Plan:
+        """Which files hold rows that may match; a note names shared files that could not be pruned."""
+        plan = super().plan_predicate(predicate, limit, keys)
+        note = unrecorded_note(self.version, predicate, plan.judgements)
+        return plan if note is None else replace(plan, report=replace(plan.report, notes=[*plan.report.notes, note]))
+
+    def _facts(self) -> list[tuple[str, str]]:
+        hot = (f"{column}: {'auto' if rule.auto else ', '.join(rule.keys)}" for column, rule in self.shred.items())
+        return [*super()._facts(), ("shared files", describe(self.coalesce)), ("hot keys", "; ".join(hot) or "none")]
+
+    def _writable(self) -> ManagedTable:
+        if self.snapshot is not None:
+            said = f"this is {self.name} as it was ({self.snapshot}), which cannot be written"
+            raise LakeError(said, hint="write to the table itself: lake.table(…)")
+        return self.refresh()
+
+    def reopened(self, table: Any) -> IcebergTable:
+        """The same table in another version that PyIceberg has loaded."""
+        return replace(self, table=table)
+
+    def _move(self, table: Any) -> None:
+        """See another version from now on; copies of this object stay where they are."""
+        object.__setattr__(self, "table", table)
+        for name in ("version", "schema", "known_schema"):
+            self.__dict__.pop(name, None)
+
+    def expire(self, older_than: Age = "5 days", *, keep_last: int = 1) -> Expired:
+        """Remove snapshots that are older, and the files that only they needed.
+
+        `older_than` is a `timedelta`, a moment, or text such as "7 days". The current snapshot stays, and so do those
+        that a tag or a branch points to, and the newest `keep_last` of each branch.
+        """
+        table, expired = expire(self._writable().table, self.sources, self._layouts(), older_than, keep_last)
+        self._move(table)
+        return expired
+
+    def sweep(self, older_than: Age = "3 days", *, dry_run: bool = False, force: bool = False) -> Swept:
+        """Remove files in the table's folders that no snapshot has and that are older; `dry_run` only tells them.
+
+        Writers that are running have such files too, young ones: an age below one hour is an error without `force`.
+        """
+        table, swept = sweep(self._writable().table, self.sources, self._layouts(), older_than, dry_run, force)
+        self._move(table)
+        return swept
+
+    def _layouts(self) -> dict[str, str]:
+        """The roots of the lake's declared layouts."""
+        return {} if self.declarations is None else self.declarations.roots()
+
+    def advise(self) -> Advice:
+        """How skewed the partitions are and what coalescing would change, by metadata alone; and which keys of maps
+        are worth a column, by a sample of the rows."""
+        return replace(advise(self), maps=advise_maps(self))

@@ -1,0 +1,1 @@
+"""Rows become data files: conformed, grouped, shredded and measured."""

@@ -1,0 +1,162 @@
+"""Rows as the table's files have them: checked against the schema, then cast column by column.
+
+What arrives has the types that Spark and the core use; files have Iceberg's, with field ids. A uuid arrives as its
+text. Whatever does not fit is said before a file is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.errors import SchemaError
+from penstock.expr.types import is_nested, normalize, type_name
+from penstock.lake.layout.table_layout import Layout
+from penstock.tables.iceberg.metadata.schema_columns import Columns
+
+_WIDER = {
+    (pa.int8(), pa.int16()), (pa.int8(), pa.int32()), (pa.int8(), pa.int64()),
+    (pa.int16(), pa.int32()), (pa.int16(), pa.int64()), (pa.int32(), pa.int64()), (pa.float32(), pa.float64()),
+}  # fmt: skip
+
+
+def check_schema(given: pa.Schema, schema: Any) -> list[str]:
+    """The given columns in the table's order, by the names that they were given; an error for all that is wrong."""
+    table = Columns(schema).arrow
+    names = {name.lower(): name for name in given.names}
+    said = [f"column {name!r} is given twice" for name in _twice(given.names)]
+    missing = [f.name for f in table if f.name.lower() not in names]
+    known = {f.name.lower() for f in table}
+    extra = [name for name in given.names if name.lower() not in known]
+    if missing:
+        said.append(f"missing: {', '.join(f'{n} {type_name(table.field(n).type)}' for n in missing)}")
+    if extra:
+        said.append(f"not in the table: {', '.join(extra)}")
+    for field, kind in zip(table, (f.field_type for f in schema.fields), strict=True):
+        name = names.get(field.name.lower())
+        if name is None or (str(kind) == "uuid" and _is_uuid(given.field(given.get_field_index(name)).type)):
+            continue
+        found = normalize(given.field(given.get_field_index(name)).type)
+        if not _fits(found, field.type):
+            said.append(f"{field.name} is a {type_name(field.type)} and was given as {type_name(found)}")
+    if said:
+        hint = "select and cast the columns so that they are the table's; nothing was written"
+        raise SchemaError(f"the rows do not fit the table: {'; '.join(said)}", hint=hint)
+    return [names[f.name.lower()] for f in table]
+
+
+def required(schema: Any) -> list[str]:
+    """The columns that may not be null."""
+    return [field.name for field in schema.fields if field.required]
+
+
+def null_error(name: str, rows: int) -> SchemaError:
+    """What to say of nulls in a required column."""
+    said = f"column {name!r} is required and {rows:,} of the rows have null there"
+    return SchemaError(said, hint="fill in or filter out those rows; nothing was written")
+
+
+def conform(table: pa.Table, layout: Layout) -> pa.Table:
+    """Checked rows in the types of the table's files, still under the table's names."""
+    wanted, fields = layout.files, layout.schema.fields  # sidecars are behind the columns that rows have
+    columns = []
+    for i, field in enumerate(fields):
+        column = table.column(i)
+        if field.required and column.null_count:
+            raise null_error(field.name, column.null_count)
+        columns.append(_cast(column, wanted.field(i).type, field.name))
+    return pa.table(columns, names=[field.name for field in fields])
+
+
+def _is_uuid(given: pa.DataType) -> bool:
+    stored = given.storage_type if isinstance(given, pa.BaseExtensionType) else given
+    return bool(stored == pa.binary(16))
+
+
+def _twice(names: Sequence[str]) -> list[str]:
+    lower = [name.lower() for name in names]
+    return [name for i, name in enumerate(names) if name.lower() in lower[:i]]
+
+
+def _fits(given: pa.DataType, wanted: pa.DataType) -> bool:
+    if given == wanted or (given, wanted) in _WIDER or pa.types.is_null(given):
+        return True
+    if pa.types.is_decimal(given) and pa.types.is_decimal(wanted):
+        return bool(given.scale == wanted.scale and given.precision <= wanted.precision)
+    if not (is_nested(given) and is_nested(wanted)):
+        return False
+    if pa.types.is_map(given) and pa.types.is_map(wanted):
+        return _fits(given.key_type, wanted.key_type) and _fits(given.item_type, wanted.item_type)
+    if pa.types.is_struct(given) and pa.types.is_struct(wanted):
+        inner = [(given.field(i), wanted.field(i)) for i in range(min(given.num_fields, wanted.num_fields))]
+        same = given.num_fields == wanted.num_fields
+        return same and all(a.name.lower() == b.name.lower() and _fits(a.type, b.type) for a, b in inner)
+    lists = bool(pa.types.is_list(given) and pa.types.is_list(wanted))
+    return lists and _fits(given.value_type, wanted.value_type)
+
+
+def _cast(column: pa.ChunkedArray, to: pa.DataType, name: str) -> pa.ChunkedArray:
+    try:
+        return pa.chunked_array([_convert(chunk, to) for chunk in column.chunks], to)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+        said = f"column {name!r} has a value that does not fit {to}: {' '.join(str(error).split())[:200]}"
+        raise SchemaError(said, hint="cast or filter the rows first") from None
+
+
+def _convert(array: pa.Array, to: pa.DataType) -> pa.Array:
+    if array.type == to:
+        return array
+    if pa.types.is_null(array.type):
+        return pa.nulls(len(array), to)
+    if isinstance(to, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(to, _convert(array, to.storage_type))
+    if isinstance(array.type, pa.BaseExtensionType):
+        return _convert(array.storage, to)
+    if pa.types.is_fixed_size_binary(to) and to.byte_width == 16 and pa.types.is_string(array.type):
+        return pa.array([None if v is None else UUID(v).bytes for v in array.to_pylist()], to)
+    if pa.types.is_struct(to):
+        parts = [_convert(pc.struct_field(array, [i]), to.field(i).type) for i in range(to.num_fields)]
+        for part, field in zip(parts, to, strict=True):
+            if not field.nullable and part.null_count > array.null_count:
+                raise ValueError(f"field {field.name!r} is required and null in some rows")
+        parts = [part if field.nullable else _never_null(part) for part, field in zip(parts, to, strict=True)]
+        return pa.StructArray.from_arrays(parts, fields=list(to), mask=array.is_null())
+    if pa.types.is_map(to):
+        return _map(array, to)
+    if pa.types.is_list(to) or pa.types.is_large_list(to):
+        return _list(array, to)
+    return array.cast(to)
+
+
+def _never_null(array: pa.Array) -> pa.Array:
+    """Values as they lie there, though their struct is null: Parquet's writer takes no null in a required field."""
+    if not array.null_count or is_nested(array.type) or isinstance(array.type, pa.BaseExtensionType):
+        return array
+    array = _whole(array)
+    return pa.Array.from_buffers(array.type, len(array), [None, *array.buffers()[1:]])
+
+
+def _map(array: pa.Array, to: pa.DataType) -> pa.Array:
+    array = _whole(array)
+    keys, items = _convert(array.keys, to.key_type), _convert(array.items, to.item_type)
+    entries = pa.StructArray.from_arrays([keys, items], fields=[to.key_field, to.item_field])
+    buffers = array.buffers()[:2]
+    return pa.Array.from_buffers(to, len(array), buffers, array.null_count, children=[entries])
+
+
+def _list(array: pa.Array, to: pa.DataType) -> pa.Array:
+    array = _whole(array)
+    items = _convert(array.values, to.value_type)
+    offsets = array.buffers()[1]
+    if pa.types.is_large_list(to) and not pa.types.is_large_list(array.type):
+        offsets = array.offsets.cast(pa.int64()).buffers()[1]
+    return pa.Array.from_buffers(to, len(array), [array.buffers()[0], offsets], array.null_count, children=[items])
+
+
+def _whole(array: pa.Array) -> pa.Array:
+    """An array without an offset into its buffers: a part of another is copied."""
+    return array if array.offset == 0 else array.take(pa.array(range(len(array)), pa.int64()))

@@ -1,0 +1,137 @@
+"""Hot keys of maps on their way into files: which sidecars a table is written with, and rows split by them."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.errors import PenstockError, PenstockWarning
+from penstock.maps.name_lists import read_names
+from penstock.maps.nested_fields import field_at, with_field
+from penstock.maps.shred_rule import MIRROR, PREFIX, Shred, from_properties
+from penstock.maps.sidecar_columns import Sidecar, path_of, source_map
+from penstock.maps.sidecar_footer import to_footer
+from penstock.maps.sidecar_record import Record
+from penstock.maps.split import Split, split
+
+
+@dataclass(frozen=True)
+class ShreddedMap:
+    """A map whose hot keys are split off: its path, and the sidecars of the keys."""
+
+    path: tuple[str, ...]
+    sidecars: tuple[Sidecar, ...]
+
+    @property
+    def keys(self) -> list[str]:
+        """The hot keys."""
+        return [sidecar.key for sidecar in self.sidecars]
+
+    @property
+    def mode(self) -> str:
+        """Whether values are moved or copied."""
+        return self.sidecars[0].mode
+
+
+@dataclass
+class Tally:
+    """What was seen of hot keys in the rows of one file."""
+
+    explicit_nulls: Counter[int] = field(default_factory=Counter)  # by the sidecar's id
+    null_maps: Counter[tuple[str, ...]] = field(default_factory=Counter)
+
+    def add(self, other: Tally) -> None:
+        """Count what was seen in more rows."""
+        self.explicit_nulls.update(other.explicit_nulls)
+        self.null_maps.update(other.null_maps)
+
+    def record(self, maps: Sequence[ShreddedMap]) -> str:
+        """How far the sidecars of the file can be trusted."""
+        value = frozenset(sidecar.id for each in maps for sidecar in each.sidecars)
+        exact = frozenset(
+            sidecar.id
+            for each in maps
+            for sidecar in each.sidecars
+            if not self.explicit_nulls[sidecar.id] and not self.null_maps[each.path]
+        )
+        return Record(value, exact).text()
+
+
+def hot_keys(properties: Mapping[str, str]) -> dict[str, tuple[Shred, Sequence[str]]]:
+    """The rules of a table with the keys that they mean now: those given, or those that were chosen."""
+    return {
+        column: (rule, read_names(properties.get(chosen_property(column), "")) if rule.auto else rule.keys)
+        for column, rule in from_properties(properties).items()
+    }
+
+
+def chosen_property(column: str) -> str:
+    """The property with the keys that were chosen for a map."""
+    return f"{PREFIX}{column}.chosen"
+
+
+def shredded_maps(schema: Any, sidecars: Sequence[Sidecar], properties: Mapping[str, str]) -> tuple[ShreddedMap, ...]:
+    """The maps that are split by the rules of a table, as far as its schema has sidecars for them.
+
+    A rule that fits no column, because another engine changed the table, is left out: maps are written whole then.
+    """
+    found = []
+    try:
+        rules = hot_keys(properties)
+    except PenstockError as error:
+        warnings.warn(f"no keys of maps are split off: {error}", PenstockWarning, stacklevel=2)
+        return ()
+    for column, (rule, keys) in rules.items():
+        try:
+            source = source_map(schema, column).field_id
+        except PenstockError as error:
+            warnings.warn(f"no keys of {column} are split off: {error}", PenstockWarning, stacklevel=2)
+            continue
+        by_key = {s.key: s for s in sidecars if (s.source, s.mode) == (source, rule.mode)}
+        own = tuple(by_key[key] for key in keys if key in by_key)
+        path = path_of(schema, own[0]) if own else None
+        if path is not None:
+            found.append(ShreddedMap(path, own))
+    return tuple(found)
+
+
+def split_rows(
+    table: pa.Table, maps: Sequence[ShreddedMap], types: Sequence[pa.DataType], tally: Tally, last_wins: bool
+) -> list[pa.Array]:
+    """The columns of a table, with hot keys taken out of its maps, and the sidecars behind them in their `types`."""
+    columns = dict(zip(table.column_names, table.columns, strict=True))
+    sidecars: list[pa.ChunkedArray] = []
+    for each in maps:
+        given = columns[each.path[0]]
+        done = [_split(chunk, each, last_wins) for chunk in given.chunks]
+        columns[each.path[0]] = pa.chunked_array([whole for whole, _ in done], given.type)
+        for i, sidecar in enumerate(each.sidecars):
+            values = [found.values[i] for _, found in done]
+            kind = types[len(sidecars)]
+            sidecars.append(pa.chunked_array([v if v.type == kind else v.cast(kind) for v in values], kind))
+            tally.explicit_nulls[sidecar.id] += sum(found.explicit_nulls[i] for _, found in done)
+        tally.null_maps[each.path] += sum(found.null_maps for _, found in done)
+    return [*columns.values(), *sidecars]
+
+
+def _split(chunk: pa.Array, each: ShreddedMap, last_wins: bool) -> tuple[pa.Array, Split]:
+    """One piece of a column without its hot keys, and what was split off."""
+    done = split(field_at(chunk, each.path[1:]), each.keys, mirror=each.mode == MIRROR, last_wins=last_wins)
+    return with_field(chunk, each.path[1:], done.residual), done
+
+
+def footer_of(maps: Sequence[ShreddedMap], written: Any) -> dict[str, str]:
+    """What the footer of a file says of its sidecars; `written` is the schema with the names that the file has."""
+    return to_footer(
+        (
+            ".".join(path_of(written, each.sidecars[0]) or each.path),
+            each.mode,
+            {sidecar.key: written.find_field(sidecar.id).name for sidecar in each.sidecars},
+        )
+        for each in maps
+    )

@@ -1,0 +1,229 @@
+"""Sidecars in the schema of an Iceberg table: real, optional columns that people do not see.
+
+They are columns of the schema because another engine that compacts the table writes the columns that the schema has
+and no others. What a sidecar holds is said in its documentation and, in case that gets lost, in a table property:
+
+    __map_shred_headers_0   {"sidecar of": 4, "key": "content-type", "mode": "move"}
+
+The map is named by its field id, so a renamed map keeps its sidecars. The number in the name is never used again for
+another key, and a sidecar never changes its mode: a key that changes to `mirror` gets another sidecar.
+
+What a sidecar means does not depend on who wrote the file. `move`: the value of the key is the sidecar's, or else the
+map's. `mirror`: the map's; the sidecar is a copy, to be used where the file is known to be Penstock's own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.errors import LakeError, SchemaError
+from penstock.maps.shred_rule import COLUMNS, MIRROR, MOVE, Shred
+
+KNOWN = "penstock.map.shredding.sidecars"
+STEM = "__map_shred_"
+_NAME = re.compile(rf"{STEM}.+_\d+")
+
+
+@dataclass(frozen=True)
+class Sidecar:
+    """The column of one key of a map: `id` and `name` are its own, `source` is the map's field id."""
+
+    id: int
+    name: str
+    source: int
+    key: str
+    mode: str
+
+    @property
+    def doc(self) -> str:
+        """What the schema says of it."""
+        return json.dumps({"sidecar of": self.source, "key": self.key, "mode": self.mode}, ensure_ascii=False)
+
+
+def read_sidecars(schema: Any, properties: Mapping[str, str]) -> tuple[Sidecar, ...]:
+    """The sidecars of a schema (PyIceberg's), those of maps that were dropped included, whatever they are called now.
+
+    A column with a sidecar's name of which nothing is known makes its map unreadable in a table that is shredded: an
+    error. In any other table it is a column like others.
+    """
+    known = _known(properties)
+    named = [field for field in schema.fields if is_reserved(field.name) or str(field.field_id) in known]
+    if not named:
+        return ()
+    found = [_read(field, known) for field in named]
+    lost = next((field.name for field, sidecar in zip(named, found, strict=True) if sidecar is None), None)
+    if lost is not None and (COLUMNS in properties or any(found)):
+        said = f"column {lost} is a sidecar, and neither its documentation nor {KNOWN} says of which key"
+        raise LakeError(said, hint="restore one of them from an older version of the table's metadata")
+    return tuple(sidecar for sidecar in found if sidecar is not None)
+
+
+def check_complete(metadata: Any, schema: Any, lost: Iterable[int]) -> None:
+    """An error when values of a map that a schema has lie in sidecars that it does not have: somebody dropped them.
+
+    `lost` are field ids of such sidecars. Those of maps that are gone too, and mere copies, are not missed.
+    """
+    known = _known(metadata.properties)
+    for field_id in lost:
+        field = next((f for older in metadata.schemas for f in older.fields if f.field_id == field_id), None)
+        sidecar = None if field is None else _read(field, known)
+        if sidecar is None or (sidecar.mode == MOVE and path_of(schema, sidecar) is not None):
+            said = f"values of a map lie in the column with field id {field_id}"
+            said += "" if field is None else f", {field.name}"
+            hint = "read a snapshot from before it was dropped, or restore the table's metadata"
+            raise LakeError(f"{said}, which the table does not have any more", hint=hint)
+
+
+def _read(field: Any, known: Mapping[str, Any]) -> Sidecar | None:
+    for told in (_object(field.doc), known.get(str(field.field_id))):
+        if isinstance(told, dict):
+            source, key, mode = (told.get(name) for name in ("sidecar of", "key", "mode"))
+            if isinstance(source, int) and isinstance(key, str) and mode in (MOVE, MIRROR):
+                return Sidecar(field.field_id, field.name, source, key, mode)
+    return None
+
+
+def _known(properties: Mapping[str, str]) -> Mapping[str, Any]:
+    found = _object(properties.get(KNOWN))
+    return found if isinstance(found, dict) else {}
+
+
+def _object(text: str | None) -> Any:
+    try:
+        return json.loads(text) if text else None
+    except ValueError:
+        return None
+
+
+def known_property(sidecars: Iterable[Sidecar]) -> dict[str, str]:
+    """The property that repeats what the documentation of sidecars says."""
+    told = {str(sidecar.id): json.loads(sidecar.doc) for sidecar in sidecars}
+    return {KNOWN: json.dumps(told, ensure_ascii=False)}
+
+
+def is_reserved(name: str) -> bool:
+    """Whether only a sidecar may be called so."""
+    return _NAME.fullmatch(name) is not None
+
+
+def check_names(names: Iterable[str]) -> None:
+    """An error when a column has a sidecar's name."""
+    taken = next((name for name in names if is_reserved(name)), None)
+    if taken is not None:
+        raise SchemaError(
+            f"column {taken!r} is called like a sidecar", hint=f"names that begin with {STEM} are kept free"
+        )
+
+
+def visible(schema: Any, sidecars: Sequence[Sidecar]) -> Any:
+    """A schema without its sidecars."""
+    if not sidecars:
+        return schema
+    from pyiceberg.schema import Schema
+
+    hidden = {sidecar.id for sidecar in sidecars}
+    fields = [field for field in schema.fields if field.field_id not in hidden]
+    return Schema(*fields, schema_id=schema.schema_id, identifier_field_ids=schema.identifier_field_ids)
+
+
+def source_map(schema: Any, column: str) -> Any:
+    """The field of a map whose keys can be split off, by its name or path; an error says what it is instead."""
+    try:
+        field = schema.find_field(column, case_sensitive=False)
+    except ValueError:
+        known = ", ".join(".".join(path) for path, _ in shreddable_maps(schema)) or "none"
+        raise SchemaError(f"shred: no column {column!r}", hint=f"maps are: {known}") from None
+    path = _path_to(schema.fields, field.field_id)
+    if path is None:
+        raise SchemaError(
+            f"shred: {column!r} lies in a list or a map", hint="only maps in columns and structs can be split"
+        )
+    kind = field.field_type
+    if not _is_map(kind):
+        raise SchemaError(f"shred: {column!r} is a {kind} and no map", hint="name a map with text keys")
+    if str(kind.key_type) != "string" or not kind.value_type.is_primitive:
+        said = f"shred: {column!r} is a {kind}; keys have to be texts, and values plain"
+        raise SchemaError(said, hint="name another map")
+    return field
+
+
+def map_path(schema: Any, column: str) -> tuple[str, ...] | None:
+    """The path of a rule's map; None where no map can be split: another engine may have changed the table."""
+    try:
+        return _path_to(schema.fields, source_map(schema, column).field_id)
+    except SchemaError:
+        return None
+
+
+def _is_map(kind: Any) -> bool:
+    from pyiceberg.types import MapType
+
+    return isinstance(kind, MapType)
+
+
+def shreddable_maps(schema: Any) -> list[tuple[tuple[str, ...], Any]]:
+    """The maps of a schema whose keys can be split off, with their paths."""
+    return list(_maps(schema.fields, ()))
+
+
+def _maps(fields: Iterable[Any], above: tuple[str, ...]) -> Iterable[tuple[tuple[str, ...], Any]]:
+    for field in fields:
+        path, kind = (*above, field.name), field.field_type
+        if _is_map(kind) and str(kind.key_type) == "string" and kind.value_type.is_primitive:
+            yield path, field
+        if field.field_type.is_struct:
+            yield from _maps(field.field_type.fields, path)
+
+
+def _path_to(fields: Iterable[Any], field_id: int, above: tuple[str, ...] = ()) -> tuple[str, ...] | None:
+    """The way to a field through structs alone."""
+    for field in fields:
+        path = (*above, field.name)
+        if field.field_id == field_id:
+            return path
+        if field.field_type.is_struct:
+            found = _path_to(field.field_type.fields, field_id, path)
+            if found is not None:
+                return found
+    return None
+
+
+def path_of(schema: Any, sidecar: Sidecar) -> tuple[str, ...] | None:
+    """The path of a sidecar's map; None when that was dropped."""
+    return _path_to(schema.fields, sidecar.source)
+
+
+def value_type(schema: Any, sidecar: Sidecar) -> Any:
+    """Iceberg's type of the values of a sidecar's map, which may have become wider than the sidecar's own."""
+    return schema.find_field(sidecar.source).field_type.value_type
+
+
+def missing(
+    schema: Any, sidecars: Sequence[Sidecar], rules: Mapping[str, Shred], keys: Mapping[str, Sequence[str]]
+) -> list[Sidecar]:
+    """The sidecars that rules want and a schema does not have; their ids are only given when they are added.
+
+    `keys` are the keys of each map: those of its rule, or those that were chosen.
+    """
+    have = {(sidecar.source, sidecar.key, sidecar.mode) for sidecar in sidecars}
+    taken = {field.name for field in schema.fields}
+    found: list[Sidecar] = []
+    for column, rule in rules.items():
+        field = source_map(schema, column)
+        for key in keys[column]:
+            if (field.field_id, key, rule.mode) not in have:
+                name = _free_name(column, taken)
+                taken.add(name)
+                found.append(Sidecar(-1, name, field.field_id, key, rule.mode))
+    return found
+
+
+def _free_name(column: str, taken: set[str]) -> str:
+    stem, number = f"{STEM}{column.replace('.', '_')}_", 0
+    while f"{stem}{number}" in taken:
+        number += 1
+    return f"{stem}{number}"

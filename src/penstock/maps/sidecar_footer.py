@@ -1,0 +1,144 @@
+"""What a Parquet file says of its own sidecars in its footer, by which files outside of Iceberg tables are read.
+
+    penstock.map.shredding.version          1
+    penstock.map.shredding.headers.keys     ["content-type", null, "user-agent"]
+    penstock.map.shredding.headers.mode     move
+
+The key at place i of the list lies in the column `__map_shred_headers_i`; null is a number that is not used. Of a map
+in a struct, the column is the path with dots, and so is the name here; in the column's name dots are underscores.
+Where sidecars are called otherwise, because their map was renamed, `headers.columns` lists the names of their columns.
+The names of Paimon's proposal (`paimon.map.shredding.…`, `__paimon_map_shred_…`) mean the same; its list may also be
+separated by commas.
+
+| the footer | the file |
+|---|---|
+| has none of this | holds plain maps |
+| names a column that the file does not have | is an error: values are missing |
+| cannot be read, or is of a later version | is an error |
+| leaves out a column that is called like a sidecar of a map in the file | is an error: it holds values of that map |
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from penstock.errors import LakeError
+from penstock.maps.name_lists import read_names
+from penstock.maps.shred_rule import MIRROR, MOVE
+from penstock.maps.sidecar_columns import STEM
+
+_VERSION = "1"
+_KINDS = (("penstock.map.shredding.", STEM), ("paimon.map.shredding.", "__paimon_map_shred_"))
+
+
+@dataclass(frozen=True)
+class Shredded:
+    """One map of a file: its path, and the column of each hot key."""
+
+    column: str
+    mode: str
+    sidecars: tuple[tuple[str, str], ...]  # key, column
+
+
+def to_footer(columns: Iterable[tuple[str, str, Mapping[str, str]]]) -> dict[str, str]:
+    """The pairs for a file: of each map its path, its mode and its sidecars' columns by key."""
+    prefix = _KINDS[0][0]
+    found = {f"{prefix}version": _VERSION}
+    for column, mode, sidecars in columns:
+        stem = f"{STEM}{column.replace('.', '_')}_"
+        keys: list[str | None] = list(sidecars)
+        if all(name.startswith(stem) and name[len(stem) :].isdecimal() for name in sidecars.values()):
+            places = {int(name[len(stem) :]): key for key, name in sidecars.items()}
+            keys = [places.get(i) for i in range(max(places) + 1)]
+        else:
+            found[f"{prefix}{column}.columns"] = json.dumps(list(sidecars.values()), ensure_ascii=False)
+        found[f"{prefix}{column}.keys"] = json.dumps(keys, ensure_ascii=False)
+        found[f"{prefix}{column}.mode"] = mode
+    return found
+
+
+def read_footer(pairs: Mapping[bytes, bytes] | None, names: Sequence[str], path: str) -> tuple[Shredded, ...]:
+    """The shredded maps of a file with these pairs in its footer and these columns; none where it is a plain one."""
+    found: list[Shredded] = []
+    for prefix, stem in _KINDS:
+        try:
+            own = {k.decode(): v.decode() for k, v in (pairs or {}).items() if k.startswith(prefix.encode())}
+        except UnicodeDecodeError:
+            raise _damaged(path, "it is no text") from None
+        if not own:
+            continue
+        version = own.pop(f"{prefix}version", _VERSION)
+        if version != _VERSION:
+            raise _damaged(path, f"{prefix}version is {version!r}, and only {_VERSION} is known")
+        modes, called = (_by_column(own, prefix, suffix) for suffix in (".mode", ".columns"))
+        for name, text in own.items():
+            if not name.endswith(".keys"):
+                raise _damaged(path, f"{name} is not known")
+            column = name[len(prefix) : -len(".keys")]
+            mode, columns = modes.pop(column, MOVE), called.pop(column, None)
+            found.append(_shredded(column, text, mode, columns, stem, names, path))
+        if modes or called:
+            raise _damaged(path, f"the keys of {next(iter(modes | called))} are missing")
+    _check_all_known(found, names, path)
+    return tuple(found)
+
+
+def _by_column(own: dict[str, str], prefix: str, suffix: str) -> dict[str, str]:
+    """The pairs of one kind, taken out of all."""
+    return {name[len(prefix) : -len(suffix)]: own.pop(name) for name in list(own) if name.endswith(suffix)}
+
+
+def _shredded(
+    column: str, text: str, mode: str, columns: str | None, stem: str, names: Sequence[str], path: str
+) -> Shredded:
+    keys = _keys(column, text, path)
+    if mode not in (MOVE, MIRROR):
+        raise _damaged(path, f"the mode of {column} is {mode!r}")
+    if not _has(column, names):
+        raise _damaged(path, f"it names the map {column}, which the file does not have")
+    called = [f"{stem}{column.replace('.', '_')}_{i}" for i in range(len(keys))]
+    if columns is not None:
+        listed = _keys(column, columns, path)
+        if len(listed) != len(keys):
+            raise _damaged(path, f"{column} has {len(keys)} keys and {len(listed)} columns of them")
+        called = [name or "" for name in listed]
+    sidecars = [(key, name) for key, name in zip(keys, called, strict=True) if key is not None]
+    lost = next((name for _, name in sidecars if name not in names), None)
+    if lost is not None:
+        raise _damaged(path, f"the sidecar {lost} of {column} is missing")
+    return Shredded(column, mode, tuple(sidecars))
+
+
+def _keys(column: str, text: str, path: str) -> list[str | None]:
+    if not text.lstrip().startswith("["):
+        return list(read_names(text))
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or not all(key is None or isinstance(key, str) for key in found):
+        raise _damaged(path, f"the keys of {column} are no JSON array of texts")
+    named = [key for key in found if key is not None]
+    if len(set(named)) < len(named):
+        raise _damaged(path, f"the keys of {column} name one twice")
+    return found
+
+
+def _has(column: str, names: Sequence[str]) -> bool:
+    return column in names or column.partition(".")[0] in names
+
+
+def _check_all_known(found: Sequence[Shredded], names: Sequence[str], path: str) -> None:
+    """A sidecar that nothing is said of is values that would be lost; without its map it is a column like others."""
+    known = {name for shredded in found for _, name in shredded.sidecars}
+    stems = [f"{stem}{column.replace('.', '_')}_" for _, stem in _KINDS for column in names]
+    for name in names:
+        if name not in known and any(name.startswith(stem) and name[len(stem) :].isdigit() for stem in stems):
+            raise _damaged(path, f"it does not say which key the column {name} holds")
+
+
+def _damaged(path: str, said: str) -> LakeError:
+    hint = "write the file again from its source, or leave it out"
+    return LakeError(f"{path}: the footer says of shredded maps what cannot be: {said}", hint=hint)

@@ -1,0 +1,65 @@
+"""Sizes and ages as people write them: "32MB", "1.5 KiB"; `timedelta(days=7)`, "12 hours", "2026-05-17 10:00"."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from penstock.errors import LakeError
+
+Age = timedelta | datetime | str
+Size = int | str
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", re.IGNORECASE)
+_FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_TEXT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.IGNORECASE)
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_WORDS = {
+    **_UNITS, "sec": "seconds", "min": "minutes", "second": "seconds", "minute": "minutes", "hour": "hours",
+    "day": "days", "week": "weeks", **{word: word for word in _UNITS.values()},
+}  # fmt: skip
+_HINT = "write a number and a unit, such as 7 days or 12 hours, or a moment, such as 2026-05-17 10:00"
+
+
+def parse_size(size: Size) -> int:
+    """A number of bytes.
+
+    >>> parse_size("32MB"), parse_size("1.5 KiB"), parse_size(7)
+    (33554432, 1536, 7)
+    """
+    match = _SIZE.fullmatch(size) if isinstance(size, str) else None
+    if match is not None:
+        return int(float(match[1]) * _FACTORS[match[2].lower()])
+    if isinstance(size, bool) or not isinstance(size, int) or size < 0:
+        raise LakeError(f"{size!r} is no size", hint="write a number of bytes, or 32MB")
+    return size
+
+
+def moment(age: Age, now: datetime) -> datetime:
+    """The moment before which something is older; UTC where no zone is named.
+
+    >>> moment("36 hours", datetime(2026, 5, 17, tzinfo=UTC)).isoformat()
+    '2026-05-15T12:00:00+00:00'
+    """
+    if isinstance(age, str):
+        age = _read(age)
+    try:
+        found = now - age if isinstance(age, timedelta) else age
+    except OverflowError:
+        raise LakeError(f"{age} is further back than dates go", hint=_HINT) from None
+    if not isinstance(found, datetime):
+        raise LakeError(f"{age!r} is no age", hint=_HINT)
+    found = found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    if found > now:
+        raise LakeError(f"{found.isoformat()} is in the future", hint=_HINT)
+    return found
+
+
+def _read(text: str) -> timedelta | datetime:
+    found = _TEXT.fullmatch(text)
+    unit = None if found is None else _WORDS.get(found[2].lower())
+    try:
+        if found is not None and unit is not None:
+            return timedelta(**{unit: float(found[1])})
+        return datetime.fromisoformat(text.strip())
+    except (ValueError, OverflowError):
+        raise LakeError(f"{text!r} is no age", hint=_HINT) from None

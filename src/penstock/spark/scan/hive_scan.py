@@ -1,0 +1,214 @@
+"""A table as a lazy DataFrame over Spark's own Parquet reader; filters put on it later prune too.
+
+Spark asks for files through `PenstockIndex`, with the table's key and the filters that reached the scan; `planner.py`
+answers. The answer lists files by partition.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from collections.abc import Mapping as AnyMapping
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from penstock.errors import PenstockError
+from penstock.expr.bind import Context
+from penstock.expr.kernels.python_values import from_arrow
+from penstock.expr.sql_text import quote_name
+from penstock.expr.tree import Column, Expr
+from penstock.prune.facts import Exact
+from penstock.prune.judge import Judgement
+from penstock.prune.plan import Plan
+from penstock.spark.scan.hive_shredded import (
+    ddl,
+    has_maps,
+    kinds_of,
+    mappings,
+    stored_fields,
+    unexpected,
+    with_maps,
+)
+from penstock.spark.scan.nan_guard import guarded, has_floats
+from penstock.spark.scan.planner import as_answer, by_partition, plain_values, remember
+from penstock.spark.scan.s3a_options import Bucket, open_for_spark, options_for_connect
+from penstock.spark.scan.translate import translate
+from penstock.spark.session.java_classes import new
+from penstock.spark.session.session import attach, gateway_of, is_connect
+from penstock.storage.storage import Storage
+from penstock.tables.hive.hive_files import Mapping
+
+_PATTERN = re.compile(r"[][{}*?\\]")  # `part-*` would be read as all files of its directory
+
+
+class Scannable(Protocol):
+    """What the scan needs of a table."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def storage(self) -> Storage: ...
+    @property
+    def columns(self) -> Sequence[pa.Field]: ...
+    @property
+    def file_schema(self) -> pa.Schema: ...
+    @property
+    def known_schema(self) -> pa.Schema: ...
+    @property
+    def context(self) -> Context: ...
+    def plan_predicate(self, predicate: Expr) -> Plan: ...
+    @property
+    def root_url(self) -> str: ...
+    def plan(self, where: str | None = None) -> Plan: ...
+    def check_readable(self, plan: Plan) -> None: ...
+    @property
+    def shredded(self) -> bool | None: ...
+
+
+@dataclass(frozen=True)
+class HiveFiles:
+    """The files of a Hive layout, for its relation: all, or those with one mapping of hot keys."""
+
+    table: Scannable
+    bucket: Bucket | None = field(compare=False, repr=False)
+    mapping: Mapping | None = None  # None: footers are not looked at
+    others: frozenset[Mapping] = frozenset()  # mappings that other relations of the same DataFrame read
+
+    def roots(self) -> tuple[str, ...]:
+        """Where its files lie."""
+        return (self.table.root_url,)
+
+    def answer(self, asked: AnyMapping[str, Any]) -> dict[str, Any]:
+        """The kept files by their partition values."""
+        table = self.table
+        plan = table.plan_predicate(translate([*asked["partition"], *asked["data"]], table.known_schema, table.context))
+        table.check_readable(plan)
+        if self.bucket is not None:
+            self.bucket.check_client()
+        if self.mapping is None:
+            return as_answer(_summary(plan), _partitions(plan, table.columns))
+        keys, files = _kept(plan, table.columns)
+        found = mappings(table, files)
+        for file, mapping in zip(files, found, strict=True):
+            if mapping != self.mapping and mapping not in self.others:
+                raise unexpected(file[0])
+        own = [i for i, mapping in enumerate(found) if mapping == self.mapping]
+        partitions = by_partition((keys[i] for i in own), (files[i] for i in own))
+        summary = f"{len(own)} of {plan.report.files.total} files, {plan.report.list_calls} lists"
+        return as_answer(summary, partitions)
+
+
+def dataframe(table: Scannable, spark: Any, where: str | None = None) -> Any:
+    """The table as a lazy DataFrame. On Spark Connect, which has no JVM to plan in, `where` must be given."""
+    if is_connect(spark):
+        return _connect_dataframe(table, spark, where)
+    attach(spark)
+    bucket = open_for_spark(table.storage, spark)
+    kinds = _kinds(table, where)
+    parts = []
+    for kind in kinds:
+        others = frozenset(other for other in kinds if other is not None and other != kind)
+        rows = _relation(HiveFiles(table, bucket, kind, others), spark)
+        parts.append(with_maps(rows, table, kind or (), spark))
+    found = reduce(lambda left, right: left.unionAll(right), parts)
+    return found if where is None else found.where(where)
+
+
+def _kinds(table: Scannable, where: str | None) -> list[Mapping | None]:
+    """The mappings of hot keys that a DataFrame has relations for; None for one that does not look at footers."""
+    if table.shredded is False or not has_maps(table.file_schema):
+        return [None]
+    if table.shredded is None:
+        return [()]
+    return list(kinds_of(table, _kept(table.plan(where), table.columns)[1]))
+
+
+def _relation(source: HiveFiles, spark: Any) -> Any:
+    """Spark's own reader over some files of a layout."""
+    from pyspark.sql import DataFrame
+
+    gateway, table = gateway_of(spark), source.table
+    types = gateway.jvm.org.apache.spark.sql.types.StructType
+    partitions = types.fromDDL(ddl(table.columns))
+    data = types.fromDDL(ddl(stored_fields(table, source.mapping or ())))
+    suffix = f" {source.mapping}" if source.mapping else ""
+    index = new(gateway, "PenstockIndex", remember(f"{table.key}{suffix}", source), partitions)
+    options = source.bucket.options if source.bucket else {}
+    return DataFrame(index.dataFrame(spark._jsparkSession, data, options), spark)
+
+
+def _connect_dataframe(table: Scannable, spark: Any, where: str | None) -> Any:
+    """The files of a plan made now, read by Spark with the table's own schema."""
+    from pyspark.sql import functions as F
+
+    if where is None:
+        hint = "give it: table.dataframe(spark, where=…); 'TRUE' reads everything"
+        raise PenstockError(
+            "on Spark Connect filters put on later cannot prune, so the filter is needed here", hint=hint
+        )
+    plan = table.plan(where)
+    table.check_readable(plan)
+    if table.shredded is not False and has_maps(table.file_schema):
+        files = _kept(plan, table.columns)[1]
+        for file, mapping in zip(files, mappings(table, files), strict=True):
+            if mapping:
+                raise _needs_classic(file[0])
+    columns = ddl([*table.file_schema, *table.columns])
+    paths = plan.files.paths.to_pylist()
+    if not paths:
+        return spark.createDataFrame([], columns)
+    pattern = next((path for path in paths if _PATTERN.search(path)), None)
+    if pattern is not None:
+        hint = "use a classic Spark session or table.arrow(), or rename it"
+        raise PenstockError(f"{pattern} is a pattern to Spark Connect", hint=hint)
+    reader = spark.read.schema(columns).options(**options_for_connect(table.storage, spark), basePath=table.root_url)
+    guards = {f.name: F.expr(guarded(quote_name(f.name), f.type)) for f in table.file_schema if has_floats(f.type)}
+    rows = reader.parquet(*paths)
+    return (rows.withColumns(guards) if guards else rows).where(where)
+
+
+def _needs_classic(url: str) -> PenstockError:
+    said = f"hot keys of maps lie in columns of their own in {url}, which Spark Connect cannot put together"
+    return PenstockError(said, hint="use a classic Spark session, or table.arrow()")
+
+
+def _summary(plan: Plan) -> str:
+    files = plan.report.files
+    return f"{files.kept} of {files.total} files, {plan.report.list_calls} lists"
+
+
+def _partitions(plan: Plan, columns: Sequence[pa.Field]) -> list[dict[str, Any]]:
+    """The kept files grouped by their partition values."""
+    return by_partition(*_kept(plan, columns))
+
+
+def _kept(plan: Plan, columns: Sequence[pa.Field]) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    """The partition values of the kept files, and the files."""
+    keys = [key for judgement in plan.judgements for key in _keys(judgement, columns)]
+    return keys, [file for judgement in plan.judgements for file in _files(judgement)]
+
+
+def _files(judgement: Judgement) -> Iterator[tuple[Any, ...]]:
+    names, sizes = judgement.containers.names, judgement.containers.sizes
+    assert names is not None
+    assert sizes is not None
+    kept = pa.array(judgement.kept)
+    return zip(names.take(kept).to_pylist(), sizes.take(kept).to_pylist(), _times(judgement), strict=True)
+
+
+def _times(judgement: Judgement) -> list[int]:
+    """When each kept file was written, in milliseconds, as Spark shows it in `_metadata`; 0 when it is not known."""
+    column = ("_metadata", "file_modification_time")
+    for fact in judgement.containers.facts:
+        if isinstance(fact, Exact) and isinstance(fact.term, Column) and fact.term.path == column:
+            return [micros // 1_000 for micros in from_arrow(fact.single_values(judgement.kept)[0])]
+    return [0] * len(judgement.kept)
+
+
+def _keys(judgement: Judgement, columns: Sequence[pa.Field]) -> list[tuple[Any, ...]]:
+    facts = {fact.name: fact for fact in judgement.containers.facts if isinstance(fact, Exact)}
+    values = [plain_values(facts[column.name].single_values(judgement.kept)[0]) for column in columns]
+    return list(zip(*values, strict=True)) if values else [()] * len(judgement.kept)

@@ -1,0 +1,122 @@
+"""Hive layouts whose files have sidecars: each file's footer says which, and files that say the same are read alike.
+
+The footers of the files that a scan keeps are read before Spark gets them, in parallel, once for each version of a
+file. Where the first file of a layout is shredded, all files are looked at when a DataFrame is made, and each mapping
+of keys becomes a relation of its own. Where it is not, a file with sidecars is an error rather than a map that lacks
+keys. A layout without maps, and one that was opened with `shredded=False`, costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.errors import LayoutError
+from penstock.expr.sql_text import quote_name
+from penstock.expr.types import type_name
+from penstock.maps.shred_rule import MIRROR
+from penstock.spark.scan.shredded_map import shredded_map
+from penstock.tables.hive.hive_files import Mapping, read_mapping
+
+_AT_ONCE, _MOST_KEPT, _MOST_KINDS = 16, 100_000, 64
+_known: OrderedDict[tuple[Any, ...], Mapping] = OrderedDict()
+_lock = Lock()
+
+
+def mappings(table: Any, files: Sequence[tuple[str, int, int]]) -> list[Mapping]:
+    """What the footers of files (URL, size, time) say of their sidecars."""
+    account = (table.storage.identity, table.storage.path)
+    with _lock:
+        waiting = [file for file in files if (account, *file) not in _known]
+    if waiting:
+        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="penstock-footers") as pool:
+            found = list(pool.map(lambda file: read_mapping(table.storage, file[0]), waiting))
+        with _lock:
+            _known.update({(account, *file): mapping for file, mapping in zip(waiting, found, strict=True)})
+    with _lock:
+        answer = [_known[(account, *file)] for file in files]
+        while len(_known) > _MOST_KEPT:
+            _known.popitem(last=False)
+    return answer
+
+
+def has_maps(schema: pa.Schema) -> bool:
+    """Whether a file of this schema may have sidecars."""
+    return any(_holds_map(field.type) for field in schema)
+
+
+def _holds_map(kind: pa.DataType) -> bool:
+    if pa.types.is_struct(kind):
+        return any(_holds_map(kind.field(i).type) for i in range(kind.num_fields))
+    return bool(pa.types.is_map(kind) and kind.key_type == pa.string())
+
+
+def kinds_of(table: Any, files: Sequence[tuple[str, int, int]]) -> list[Mapping]:
+    """The different mappings of files, the most common first."""
+    counts: dict[Mapping, int] = {}
+    for mapping in mappings(table, files):
+        counts[mapping] = counts.get(mapping, 0) + 1
+    if len(counts) > _MOST_KINDS:
+        said = f"the files of {table.root_url} have {len(counts):,} different mappings of hot keys"
+        raise LayoutError(said, hint=f"write them again with the same keys; at most {_MOST_KINDS} are read at once")
+    return sorted(counts, key=lambda mapping: -counts[mapping]) or [()]
+
+
+def unexpected(url: str) -> LayoutError:
+    """What to say of a file whose maps cannot be read as the DataFrame reads them."""
+    said = f"hot keys of maps lie in columns of their own in {url}, other than in the files that were looked at"
+    return LayoutError(said, hint="open the layout with shredded=True, and make the DataFrame again")
+
+
+def stored_fields(table: Any, mapping: Mapping) -> list[pa.Field]:
+    """The columns that are read from files of a mapping: those of the table, and the sidecars."""
+    types = {name: _value_type(table.file_schema, each.column) for each in mapping for _, name in each.sidecars}
+    return [*table.file_schema, *(pa.field(name, kind) for name, kind in types.items())]
+
+
+def _value_type(schema: pa.Schema, column: str) -> pa.DataType:
+    names = {name.lower(): name for name in schema.names}
+    first, *rest = [column] if column.lower() in names else column.split(".")
+    kind = schema.field(names[first.lower()]).type if first.lower() in names else None
+    for name in rest:
+        place = kind.get_field_index(name) if kind is not None and pa.types.is_struct(kind) else -1
+        kind = kind.field(place).type if kind is not None and place >= 0 else None
+    if kind is None or not pa.types.is_map(kind):
+        raise LayoutError(f"a footer names the map {column}, which the table does not have", hint="declare the schema")
+    return kind.item_type
+
+
+def with_maps(rows: Any, table: Any, mapping: Mapping, spark: Any) -> Any:
+    """The rows of one relation as the table's columns."""
+    from pyspark.sql import functions as F
+
+    if not mapping:
+        return rows
+    by_path = {tuple(each.column.split(".")): each for each in mapping}
+
+    def shown(column: Any, kind: pa.DataType, path: tuple[str, ...]) -> Any:
+        each = by_path.get(path)
+        if each is not None:
+            state = "MIRROR_VALUE" if each.mode == MIRROR else "VALUE"
+            parts = [(key, F.col(quote_name(name)), state) for key, name in each.sidecars]
+            return shredded_map(spark, column, parts)
+        if not any(other[: len(path)] == path for other in by_path):
+            return column
+        fields = [kind.field(i) for i in range(kind.num_fields)]
+        inside = [shown(column.getField(f.name), f.type, (*path, f.name)).alias(f.name) for f in fields]
+        return F.call_function("if", column.isNull(), F.lit(None), F.struct(*inside))
+
+    columns = [
+        shown(F.col(quote_name(f.name)), f.type, (f.name,)).alias(f.name) for f in (*table.file_schema, *table.columns)
+    ]
+    return rows.select(*columns)
+
+
+def ddl(fields: Any) -> str:
+    """Columns as Spark's DDL."""
+    return ", ".join(f"{quote_name(f.name)} {type_name(f.type)}" for f in fields)

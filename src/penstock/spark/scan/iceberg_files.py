@@ -1,0 +1,196 @@
+"""The files of one relation over an Iceberg table: Spark's filters, the table's plan, and the files that are its share.
+
+A version of a table never changes, so plans are kept: the relations of one scan (one for each set of partition columns,
+one for files with deletes) ask the same question, and it is answered once. Files travel as columns; no object is made
+for one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.errors import LakeError, PenstockError
+from penstock.prune.facts import Exact
+from penstock.prune.judge import Judgement
+from penstock.prune.plan import Plan
+from penstock.spark.scan.iceberg_columns import Shape
+from penstock.spark.scan.iceberg_deletes import LiveDeletes, deleted_positions, deletes_listed
+from penstock.spark.scan.iceberg_footers import Footer, Footers, ids_in
+from penstock.spark.scan.iceberg_names import ABSENT, DELETED, LISTED
+from penstock.spark.scan.iceberg_nan import columns_without_nan
+from penstock.spark.scan.iceberg_shredded import MapClass
+from penstock.spark.scan.iceberg_storage import Places, spark_path
+from penstock.spark.scan.planner import as_answer, by_partition, plain_values
+from penstock.spark.scan.translate import translate
+from penstock.tables.iceberg.scan.position_deletes import Positions
+
+FIELD_IDS = "spark.sql.parquet.fieldId.read.enabled"
+_PLANS, _TABLES, _BITMAPS = 8, 32, 100_000
+
+
+class Memory:
+    """What is kept of one version of a table between questions."""
+
+    def __init__(self, table: Any, deletes: LiveDeletes) -> None:
+        self.table = table
+        self.numbers = {delete.path: delete.number for delete in deletes.equality}
+        self.footers = Footers()
+        self._positions = Positions(table.sources.io)
+        self._lock = Lock()
+        self._plans: OrderedDict[str, Plan] = OrderedDict()
+        self._bitmaps: dict[str, str | None] = {}
+
+    def plan(self, filters: Sequence[dict[str, Any]]) -> Plan:
+        """The plan for filters on the table's columns."""
+        key = json.dumps(sorted(json.dumps(node, sort_keys=True) for node in filters))
+        with self._lock:
+            found = self._plans.pop(key, None)
+        if found is None:
+            table = self.table
+            found = table.plan_predicate(translate(filters, table.known_schema, table.context))
+        with self._lock:
+            self._plans[key] = found
+            while len(self._plans) > _PLANS:
+                self._plans.popitem(last=False)
+        return found
+
+    def deleted(self, path: str, deletes: Sequence[Any]) -> str | None:
+        """The positions of a file that are gone."""
+        if path not in self._bitmaps:
+            if len(self._bitmaps) >= _BITMAPS:
+                self._bitmaps = {}
+            self._bitmaps[path] = deleted_positions(self._positions.of(path, deletes), path)
+        return self._bitmaps[path]
+
+
+_memories: OrderedDict[Any, Memory] = OrderedDict()
+_lock = Lock()
+
+
+def memory_of(table: Any, deletes: LiveDeletes) -> Memory:
+    """The memory of a version of a table, shared by all DataFrames over it that read with the same properties."""
+    key = (table.key, table.context.timezone, tuple(sorted(table.table.io.properties.items())))
+    with _lock:
+        found = _memories.pop(key, None) or Memory(table, deletes)
+        _memories[key] = found
+        while len(_memories) > _TABLES:
+            _memories.popitem(last=False)
+    return found
+
+
+@dataclass(frozen=True)
+class Branch:
+    """The files that one relation reads: those of some specs, clean or with deletes, with field ids or without."""
+
+    zone: str
+    shape: Shape
+    specs: frozenset[int]
+    dirty: bool | None  # None: the version has no deletes
+    has_ids: bool | None  # None: it has no name mapping, so all files must
+    hidden: tuple[str, ...]
+    maps: MapClass | None  # None: the table has no sidecars
+    places: Places = field(repr=False)
+    mapping: Any = field(repr=False, compare=False)
+    memory: Memory = field(repr=False, compare=False)
+
+    def roots(self) -> tuple[str, ...]:
+        """Where the table's files lie."""
+        return self.places.locations
+
+    def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """The kept files by their partition values, the hidden ones included."""
+        if self.shape.naming.by_id and not asked["fieldIds"]:
+            said = f"{FIELD_IDS} was turned off, and columns of Iceberg tables are read by field id"
+            raise PenstockError(said, hint=f"spark.conf.set({FIELD_IDS!r}, 'true')")
+        filters = self.shape.meanings.restore([*asked["partition"], *asked["data"]])
+        _check_times(filters)
+        plan = self.memory.plan(filters)
+        own = [judgement for judgement in plan.judgements if judgement.containers.spec_id in self.specs]
+        keys: list[tuple[Any, ...]] = []
+        files: list[tuple[Any, ...]] = []
+        for judgement in own:
+            self._add(judgement, keys, files)
+        self.places.check(path for path, _, _ in files)
+        summary = f"{len(files)} of {plan.report.files.total} files"
+        return as_answer(summary, by_partition(keys, files), columns_without_nan(self.shape, own))
+
+    def _add(self, judgement: Judgement, keys: list[tuple[Any, ...]], files: list[tuple[Any, ...]]) -> None:
+        kept = self._share(judgement)
+        names, sizes = judgement.containers.names, judgement.containers.sizes
+        assert names is not None
+        assert sizes is not None
+        paths = names.take(pa.array(kept)).to_pylist()
+        footers = self._footers(paths)
+        if footers is not None and self.has_ids is not None:
+            chosen = [i for i, footer in enumerate(footers) if footer.has_ids == self.has_ids]
+            kept, paths, footers = kept[chosen], [paths[i] for i in chosen], [footers[i] for i in chosen]
+        if not paths:
+            return
+        values = [*self._values(judgement, kept), *self._hidden(judgement, kept, paths, footers)]
+        keys += zip(*values, strict=True) if values else [()] * len(paths)
+        files += [(spark_path(p), n, 0) for p, n in zip(paths, sizes.take(pa.array(kept)).to_pylist(), strict=True)]
+
+    def _share(self, judgement: Judgement) -> Any:
+        """The kept files that have deletes, or those that have none, of one kind of shredded maps."""
+        kept = judgement.kept
+        if self.maps is not None:
+            texts = judgement.containers.shredding
+            assert texts is not None
+            kept = kept[self.maps.chosen(texts.take(pa.array(kept)), self.memory.table.version.sidecars)]
+        if self.dirty is None:
+            return kept
+        deletes = judgement.containers.deletes
+        marked = np.isin(kept, np.fromiter(deletes, np.int64, len(deletes)))
+        return kept[marked if self.dirty else ~marked]
+
+    def _footers(self, paths: Sequence[str]) -> list[Footer] | None:
+        if self.has_ids is None and ABSENT not in self.hidden:
+            return None
+        return self.memory.footers.of(paths, self.memory.table.sources.io)
+
+    def _values(self, judgement: Judgement, kept: Any) -> list[list[Any]]:
+        """The partition columns' values of each file."""
+        facts = {fact.name: fact for fact in judgement.containers.facts if isinstance(fact, Exact)}
+        assert judgement.containers.spec_id is not None
+        spec = self.memory.table.version.specs[judgement.containers.spec_id]
+        found = []
+        for column in self.shape.fields:
+            if column.field_id in self.shape.values:
+                fact = facts.get(spec.identities[column.field_id].name)
+                if fact is None:
+                    raise LakeError(f"the partition values of {column.name} in spec {spec.spec_id} cannot be read")
+                found.append(plain_values(fact.single_values(kept)[0]))
+        return found
+
+    def _hidden(
+        self, judgement: Judgement, kept: Any, paths: Sequence[str], footers: Sequence[Footer] | None
+    ) -> list[list[Any]]:
+        deletes = [judgement.containers.deletes.get(i, ()) for i in kept.tolist()] if self.dirty else []
+        found: list[list[Any]] = []
+        for name in self.hidden:
+            if name == DELETED:
+                found.append([self.memory.deleted(p, d) for p, d in zip(paths, deletes, strict=True)])
+            elif name == LISTED:
+                found.append([deletes_listed(d, self.memory.numbers) for d in deletes])
+            else:
+                found.append([self._flags(footer) for footer in footers or ()])
+        return found
+
+    def _flags(self, footer: Footer) -> int:
+        """The fields with a default that a file does not have, a bit for each."""
+        present = ids_in(footer, self.mapping)
+        return sum(1 << i for i, field_id in enumerate(self.shape.flagged) if field_id not in present)
+
+
+def _check_times(filters: Sequence[dict[str, Any]]) -> None:
+    if '"file_modification_time"' in json.dumps(filters):
+        said = "Iceberg does not know when a file was changed, so _metadata.file_modification_time cannot be filtered"
+        raise LakeError(said, hint="filter by a column, or open the table at another snapshot")

@@ -1,0 +1,243 @@
+"""An Iceberg table as a lazy DataFrame over Spark's own Parquet reader; filters put on it later prune too.
+
+    relation (by field id) ─→ rows deleted by position ─→ the table's columns ─→ rows deleted by their values ─┐
+    relation …                                                                                                 ├─ Union
+    relation …                                                                                                 ┘
+
+There is one relation for each set of identity partition columns among the specs of live files, the largest first,
+since dynamic pruning looks at the first one's columns only; a value that is only in metadata is right, because the
+value always comes from there. Files with deletes are relations of their own, as are files without field ids where the
+table has a name mapping, and files whose sidecars say different things of their maps. A table with one spec, no
+deletes and no such differences is one relation, without a Union.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from typing import Any
+
+from penstock.spark.scan.iceberg_columns import Shape
+from penstock.spark.scan.iceberg_connect import connect_dataframe
+from penstock.spark.scan.iceberg_deletes import EqualityFiles, LiveDeletes, key_fields, live_deletes
+from penstock.spark.scan.iceberg_files import FIELD_IDS, Branch, memory_of
+from penstock.spark.scan.iceberg_names import ABSENT, DELETED, LISTED, NUMBER, Naming, names_by_id, names_of_mapping
+from penstock.spark.scan.iceberg_shredded import MapClass, map_classes, sidecar_columns
+from penstock.spark.scan.iceberg_storage import Places, places_of
+from penstock.spark.scan.planner import remember
+from penstock.spark.scan.shredded_map import shredded_map
+from penstock.spark.session.java_classes import call, new
+from penstock.spark.session.session import attach, gateway_of, is_connect
+
+_SMALL = 64 << 20  # octets of delete files that are broadcast without asking
+_KEY, _GONE = "__penstock_key_", "__penstock_gone_"
+
+
+def dataframe(table: Any, spark: Any, where: str | None = None) -> Any:
+    """The table as a lazy DataFrame. On Spark Connect, which has no JVM to plan in, `where` must be given."""
+    if is_connect(spark):
+        return connect_dataframe(table, spark, where)
+    attach(spark)
+    spark.conf.set(FIELD_IDS, "true")  # Spark's row-based reader looks here, and reads by name without a word otherwise
+    deletes = live_deletes(table.version, table.sources)
+    found = Scan(table, spark, deletes).rows()
+    return found if where is None else found.where(where)
+
+
+@dataclass(frozen=True)
+class Scan:
+    """One version of a table in one session."""
+
+    table: Any
+    spark: Any
+    deletes: LiveDeletes
+
+    @cached_property
+    def places(self) -> Places:
+        """Where files may lie."""
+        return places_of(self.table, self.spark)
+
+    def rows(self) -> Any:
+        """All rows of the table."""
+        from pyspark.sql import DataFrame
+
+        branches = list(self.branches())
+        if len(branches) == 1:
+            return self.part(branches[0])
+        parts = [self.part(branch, *self._metadata) for branch in branches]
+        union = reduce(lambda left, right: left.unionAll(right), parts)
+        if not self._metadata:
+            return union
+        session = self.spark._jsparkSession
+        return DataFrame(call(gateway_of(self.spark), "HiddenMetadata", "hide", session, union._jdf), self.spark)
+
+    @cached_property
+    def _metadata(self) -> tuple[Any, ...]:
+        """What Spark knows of each row's file; nothing where the table has a column of that name."""
+        from pyspark.sql import functions as F
+
+        taken = any(field.name.lower() == "_metadata" for field in self.table.version.columns.schema.fields)
+        return () if taken else (F.col("_metadata"),)
+
+    def branches(self) -> Iterator[Branch]:
+        """The relations, those with the most partition columns first."""
+        version = self.table.version
+        mapping = version.metadata.name_mapping()
+        kinds = map_classes(self.table) or (None,)
+        for values, specs in identity_groups(self.table):
+            for naming, has_ids in self._namings(mapping):
+                for kind in kinds:
+                    sidecars = () if kind is None else sidecar_columns(version, kind.states)
+                    shape = Shape(tuple(version.columns.schema.fields), naming, values, sidecars)
+                    for dirty in (False, True) if self.deletes else (None,):
+                        yield self._branch(shape, specs, dirty, has_ids, mapping, kind)
+
+    def _namings(self, mapping: Any) -> list[tuple[Naming, bool | None]]:
+        by_id = names_by_id(self.table.version.metadata)
+        return [(by_id, None)] if mapping is None else [(by_id, True), (names_of_mapping(mapping), False)]
+
+    def _branch(
+        self,
+        shape: Shape,
+        specs: frozenset[int],
+        dirty: bool | None,
+        has_ids: bool | None,
+        mapping: Any,
+        kind: MapClass | None,
+    ) -> Branch:
+        hidden = [DELETED] if dirty and self.deletes.positions else []
+        if dirty and self.deletes.equality:
+            hidden.append(LISTED)
+            shape = replace(shape, fields=(*shape.fields, *self._dropped_keys(shape)))
+        if shape.flagged:
+            hidden.append(ABSENT)
+        memory = memory_of(self.table, self.deletes)
+        zone = self.table.context.timezone
+        return Branch(zone, shape, specs, dirty, has_ids, tuple(hidden), kind, self.places, mapping, memory)
+
+    def _dropped_keys(self, shape: Shape) -> list[Any]:
+        """The columns that equality deletes compare and that the table does not have any more."""
+        present = {field.field_id for field in shape.fields}
+        ids = sorted({i for delete in self.deletes.equality for i in delete.ids} - present)
+        return key_fields(ids, self.table.version)
+
+    def part(self, branch: Branch, *more: Any) -> Any:
+        """The rows of one branch, as the table's columns, with more behind them."""
+        rows = self._relation(self._key(branch), branch, branch.shape, branch.hidden)
+        if DELETED in branch.hidden:
+            rows = rows.where(self._alive())
+        shown = [self._shown(branch.shape, field) for field in self.table.version.columns.schema.fields]
+        if LISTED not in branch.hidden:
+            return rows.select(*shown, *more)
+        return self._without_listed(rows, branch, [*shown, *more])
+
+    def _key(self, branch: Branch) -> str:
+        """What makes two relations the same to Spark."""
+        kind = {None: "", False: " clean", True: " with deletes"}[branch.dirty]
+        ids = "" if branch.has_ids is not False else " by name"
+        maps = "" if branch.maps is None else f" sidecars {' '.join(state.name for state in branch.maps.states)}"
+        return f"{self.table.key} specs {','.join(map(str, sorted(branch.specs)))}{kind}{ids}{maps}"
+
+    def _relation(self, key: str, source: Any, shape: Shape, hidden: tuple[str, ...]) -> Any:
+        from pyspark.sql import DataFrame
+
+        partitions = shape.partitions()
+        for name in hidden:
+            partitions = partitions.add(name, {ABSENT: "long", NUMBER: "integer"}.get(name, "binary"))
+        session = self.spark._jsparkSession
+        types = [session.parseDataType(kind.json()) for kind in (partitions, shape.data())]
+        index = new(gateway_of(self.spark), "PenstockIndex", remember(key, source), types[0])
+        options = self.places.options | ({FIELD_IDS: "true"} if shape.naming.by_id else {})
+        return DataFrame(index.dataFrame(session, types[1], options), self.spark)
+
+    def _shown(self, shape: Shape, field: Any, name: str | None = None) -> Any:
+        """A column as the table shows it, without what its name inside the relation says about it.
+
+        One that is so already gets no alias: Spark removes those that say nothing, but not in the first part of a
+        Union, and then two equal scans look different and are not reused.
+        """
+        from pyspark.sql import Column
+        from pyspark.sql import functions as F
+
+        found: Any = self._with_maps(F.expr(shape.shown(field)), shape, field, (field.name,))
+        if name is None and field.field_id in shape.values and shape.names(field)[0] == field.name:
+            return found
+        empty = self.spark._jvm.org.apache.spark.sql.types.Metadata.empty()
+        return Column(getattr(found._jc, "as")(name or field.name, empty))
+
+    def _with_maps(self, column: Any, shape: Shape, field: Any, path: tuple[str, ...]) -> Any:
+        """A column whose shredded maps are whole; the optimizer answers single keys of them from their sidecars."""
+        from pyspark.sql import functions as F
+
+        own = [sidecar for sidecar in shape.sidecars if sidecar.path == path]
+        if own:
+            parts = [(sidecar.key, F.expr(shape.value(sidecar)), sidecar.told) for sidecar in own]
+            return shredded_map(self.spark, column, parts)
+        if not any(sidecar.path[: len(path)] == path for sidecar in shape.sidecars):
+            return column
+        inside = [
+            self._with_maps(column.getField(f.name), shape, f, (*path, f.name)).alias(f.name)
+            for f in field.field_type.fields
+        ]
+        return F.call_function("if", column.isNull(), F.lit(None), F.struct(*inside))
+
+    def _contains(self, bitmap: Any, number: Any) -> Any:
+        from pyspark.sql import Column
+
+        return Column(call(gateway_of(self.spark), "Deleted", "contains", bitmap._jc, number._jc))
+
+    def _alive(self) -> Any:
+        from pyspark.sql import functions as F
+
+        return F.col(DELETED).isNull() | ~self._contains(F.col(DELETED), F.col("_metadata.row_index"))
+
+    def _without_listed(self, rows: Any, branch: Branch, shown: list[Any]) -> Any:
+        """The rows that no equality delete lists: an anti join for each set of columns that are compared."""
+        from pyspark.sql import functions as F
+
+        by_ids = self.deletes.by_ids()
+        used = sorted({i for ids in by_ids for i in ids})
+        fields = {field.field_id: field for field in branch.shape.fields}
+        keys = [self._shown(branch.shape, fields[i], f"{_KEY}{i}") for i in used]
+        found = rows.select(*shown, *keys, F.col(LISTED))
+        for ids in by_ids:
+            listed = self._listed(ids, branch)
+            match = self._contains(F.col(LISTED), F.col(NUMBER))
+            for i in ids:
+                match = match & F.col(f"{_KEY}{i}").eqNullSafe(F.col(f"{_GONE}{i}"))
+            found = found.join(listed, match, "left_anti")
+        return found.drop(*(f"{_KEY}{i}" for i in used), LISTED)
+
+    def _listed(self, ids: tuple[int, ...], branch: Branch) -> Any:
+        """The deleted keys of one set of columns, with the numbers of their files."""
+        from pyspark.sql import functions as F
+
+        deletes = self.deletes.by_ids()[ids]
+        fields = key_fields(ids, self.table.version)
+        shape = Shape(tuple(fields), names_by_id(self.table.version.metadata), frozenset())
+        key = f"{self.table.key} equality deletes on {','.join(map(str, ids))}"
+        rows = self._relation(key, EqualityFiles(tuple(deletes), self.places), shape, (NUMBER,))
+        listed = rows.select(
+            *(self._shown(shape, field, f"{_GONE}{field.field_id}") for field in fields), F.col(NUMBER)
+        )
+        return F.broadcast(listed) if sum(delete.size for delete in deletes) <= _SMALL else listed
+
+
+def identity_groups(table: Any) -> list[tuple[frozenset[int], frozenset[int]]]:
+    """The sets of columns whose values come with files, each with the specs of live files that have just these."""
+    version = table.version
+    columns = {field.field_id for field in version.columns.schema.fields}
+    manifests = table.sources.lists.of(version.snapshot, table.sources.io)
+    live = {m.partition_spec_id for m in manifests if int(m.content) == 0 and _may_have_files(m)}
+    found: dict[frozenset[int], set[int]] = {}
+    for spec_id in live or {version.metadata.default_spec_id}:
+        values = frozenset(version.specs[spec_id].identities) & columns
+        found.setdefault(values, set()).add(spec_id)
+    ordered = sorted(found.items(), key=lambda group: (-len(group[0]), sorted(group[0])))
+    return [(values, frozenset(specs)) for values, specs in ordered]
+
+
+def _may_have_files(manifest: Any) -> bool:
+    counts = (manifest.added_files_count, manifest.existing_files_count)
+    return None in counts or sum(counts) > 0

@@ -1,0 +1,157 @@
+"""What Spark asks when it needs the files of a scan: a question and an answer, both JSON.
+
+A *source* answers for one relation. It is kept as long as the JVM has a plan over it, because a DataFrame, or a plan
+that Spark has cached, may ask at any time; the JVM says when the last one is garbage (`Questions.java`).
+
+Python fetches questions over its own connection to the JVM, which is authenticated. py4j's callback server would listen
+on a port where whoever connects may call.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import re
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+from penstock.errors import PenstockError
+from penstock.expr.kernels.python_values import from_arrow
+from penstock.expr.types import is_decimal, is_float
+from penstock.spark.session.session import remember_error
+
+File = Sequence[Any]  # path, size, time of change in milliseconds
+
+
+class Source(Protocol):
+    """What knows the files of one relation; two that are equal answer alike."""
+
+    def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Files by partition, and a line for people, for the filters that reached the relation."""
+        ...
+
+    def roots(self) -> Iterable[str]:
+        """Where its files lie."""
+        ...
+
+
+_sources: dict[str, Source] = {}
+_users: Counter[str] = Counter()  # how many relations each source has in the JVM
+_lock = threading.Lock()
+_FETCH_MILLIS = 10_000
+_AT_ONCE = 32
+
+
+def answer_question(request: str) -> str:
+    """Plan one scan; an error is an answer too, so that it arrives as itself."""
+    try:
+        question = json.loads(request)
+        return json.dumps(_sources[question["table"]].answer(question))
+    except PenstockError as error:
+        return json.dumps({"error": remember_error(error)})
+    except Exception as error:
+        return json.dumps({"error": remember_error(PenstockError(f"planning failed: {error!r}"))})
+
+
+class Answering(threading.Thread):
+    """Answers the questions of one JVM, many at once, until that ends."""
+
+    def __init__(self, questions: Any) -> None:
+        super().__init__(name="penstock-questions", daemon=True)
+        self._questions = questions
+        self._pool = ThreadPoolExecutor(_AT_ONCE, "penstock-planning")
+
+    def run(self) -> None:
+        """Fetch one question after the other."""
+        with suppress(Py4JError, OSError, RuntimeError):  # the JVM, or this process, is about to end
+            while True:
+                text = self._questions.fetch(_FETCH_MILLIS)
+                if text is not None:
+                    self._dispatch(*text.split(" ", 1))
+
+    def _dispatch(self, number: str, text: str) -> None:
+        if number == "0":
+            forget(text)
+        else:
+            self._pool.submit(self._answer, number, text)
+
+    def _answer(self, number: str, request: str) -> None:
+        with suppress(Py4JError, OSError):
+            self._questions.answer(number, answer_question(request))
+
+
+def remember(key: str, source: Source) -> str:
+    """The name by which Spark asks for a source: the key, and a number where two sources of one key are not the same.
+
+    They differ in their time zone or their limits, and each DataFrame keeps those of the table it was made from. Of
+    equal ones the newest is asked: it knows the session that runs now. Each name is for one relation, whose end is told
+    to `forget`.
+    """
+    with _lock:
+        for number in itertools.count():
+            name = f"{key} #{number}" if number else key
+            if _sources.setdefault(name, source) == source:
+                _sources[name] = source
+                _users[name] += 1
+                return name
+    raise AssertionError("unreachable")
+
+
+def forget(name: str) -> None:
+    """One relation less has this source; without any, nobody can ask for it."""
+    with _lock:
+        _users[name] -= 1
+        if _users[name] <= 0:
+            del _users[name]
+            _sources.pop(name, None)
+
+
+def reads(url: str) -> bool:
+    """Whether a file lies where a relation has its files."""
+    with _lock:
+        roots = {root for source in _sources.values() for root in source.roots()}
+    return any(_place(url).startswith(f"{_place(root).rstrip('/')}/") for root in roots)
+
+
+def _place(url: str) -> str:
+    """A URL without its scheme, which Spark spells in its own ways."""
+    return re.sub(r"^\w+:/*", "/", url)
+
+
+def as_answer(summary: str, partitions: list[dict[str, Any]], without_nan: Sequence[str] = ()) -> dict[str, Any]:
+    """What Spark is told: files by partition, a line for people, and the float columns without NaN in these files."""
+    return {"summary": summary, "partitions": partitions, "withoutNan": list(without_nan)}
+
+
+def by_partition(keys: Iterable[tuple[Any, ...]], files: Iterable[File]) -> list[dict[str, Any]]:
+    """Files grouped by their partition values, as Spark is told."""
+    found: dict[tuple[Any, ...], list[File]] = {}
+    for key, file in zip(keys, files, strict=True):
+        found.setdefault(key, []).append(file)
+    return [{"values": list(key), "files": group} for key, group in found.items()]
+
+
+def plain_values(values: pa.Array) -> list[Any]:
+    """Values in Catalyst's internal form, as JSON can hold them exactly."""
+    if is_decimal(values.type):
+        return [None if v is None else str(v) for v in values.to_pylist()]
+    if is_float(values.type):
+        return [None if v is None else _java_float(v) for v in values.to_pylist()]
+    if values.type == pa.binary():
+        return [None if v is None else base64.b64encode(v).decode() for v in values.to_pylist()]
+    return from_arrow(values)
+
+
+def _java_float(value: float) -> str:
+    if np.isnan(value):
+        return "NaN"
+    return repr(float(value)) if np.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")

@@ -1,0 +1,1 @@
+"""Spark sessions: starting, attaching, the Java classes, SQL over a lake."""

@@ -1,0 +1,178 @@
+"""Sessions: one made for Penstock, or an existing one attached.
+
+Attaching starts a thread that answers Spark's questions, injects the planning rule once for each session's extensions,
+and teaches PySpark to raise Penstock's own error where planning failed, instead of a wall of Java.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import sys
+import threading
+from typing import Any
+
+from penstock import errors
+from penstock.errors import LakeError, MissingError, PenstockError
+from penstock.spark.session.java_classes import new
+from penstock.spark.session.process import start
+
+_MARK = "[PENSTOCK-"
+_NO_FIELD_IDS = "doesn't contain any field Ids"  # what Spark says of a file that it should read by field id
+_MISSING = re.compile(r"FAILED_READ_FILE\.FILE_NOT_EXIST\].*?reading file (.+?)\.\s+File does not exist", re.DOTALL)
+_FROM_PYTHON = re.compile(r"^penstock\.[\w.]*?(\w+): (.*)$", re.MULTILINE)
+_HAS_SOURCE = "_penstock_has_source"
+_errors: dict[str, PenstockError] = {}
+_numbers = itertools.count(1)
+_answering: dict[int, tuple[Any, threading.Thread]] = {}
+_lock = threading.Lock()
+_MOST_ERRORS = 1_000
+
+
+def session(name: str = "penstock", master: str | None = None, **config: str) -> Any:
+    """A local Spark session, attached, quiet, with this Python for its workers."""
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    options = {"spark.app.name": name, **quiet, **config}
+    if master is not None or "spark.master" not in config:
+        options["spark.master"] = master or "local[*]"
+    start(options)
+    builder = SparkSession.builder
+    for key, value in options.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return attach(spark)
+
+
+def attach(spark: Any) -> Any:
+    """Attach an existing session; doing it again does nothing. On Spark Connect, tables can be written then."""
+    _register_source(spark)
+    if is_connect(spark):
+        return spark
+    gateway = gateway_of(spark)
+    _answer_questions(gateway)
+    _raise_own_errors()
+    new(gateway, "PlanEarly$Builder").attach(spark._jsparkSession.extensions())
+    return spark
+
+
+def _register_source(spark: Any) -> None:
+    """Make `format("penstock")` known, once for a session."""
+    from penstock.spark.write.data_source import PenstockSource
+
+    if not getattr(spark, _HAS_SOURCE, False):
+        register(spark, PenstockSource)
+        setattr(spark, _HAS_SOURCE, True)
+
+
+def register(spark: Any, source: Any) -> None:
+    """Make a data source known to a session.
+
+    Whether there is such a source already Spark asks of the session that is active, whichever one it is told to.
+    """
+    if is_connect(spark):
+        spark.dataSource.register(source)
+        return
+    sessions = spark._jvm.org.apache.spark.sql.classic.SparkSession
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(spark._jsparkSession)
+    try:
+        spark.dataSource.register(source)
+    finally:
+        sessions.setActiveSession(before.get()) if before.isDefined() else sessions.clearActiveSession()
+
+
+def is_connect(spark: Any) -> bool:
+    """Whether this is a Spark Connect session, which has no JVM here to plan in."""
+    return getattr(spark, "_jsparkSession", None) is None
+
+
+def gateway_of(spark: Any) -> Any:
+    """py4j's gateway of a classic session; an error that says what to do for Spark Connect."""
+    if is_connect(spark):
+        hint = "give the filter explicitly: table.dataframe(spark, where=…)"
+        raise PenstockError("this is a Spark Connect session, which has no JVM to plan in", hint=hint)
+    return spark._sc._gateway
+
+
+def _answer_questions(gateway: Any) -> None:
+    """Answer what Spark asks in the JVM of a gateway, in one thread for each."""
+    from penstock.spark.scan.planner import Answering
+
+    with _lock:
+        known = _answering.get(id(gateway))
+        if known is None or known[0] is not gateway or not known[1].is_alive():
+            thread = Answering(new(gateway, "Questions"))
+            thread.start()
+            _answering[id(gateway)] = gateway, thread
+
+
+def remember_error(error: PenstockError) -> str:
+    """A message that carries the error through the JVM: what it says, and a mark by which it is found again."""
+    with _lock:
+        number = f"{_MARK}{next(_numbers)}]"
+        _errors[number] = error
+        while len(_errors) > _MOST_ERRORS:
+            _errors.pop(next(iter(_errors)))
+    return f"{error} {number}"
+
+
+def _raise_own_errors() -> None:
+    from pyspark.errors.exceptions import captured
+
+    convert = captured.convert_exception
+    if getattr(convert, "knows_penstock", False):
+        return
+
+    def convert_exception(java_error: Any) -> Any:
+        return _own_error(java_error) or convert(java_error)
+
+    convert_exception.knows_penstock = True  # type: ignore[attr-defined]
+    captured.convert_exception = convert_exception  # type: ignore[assignment]
+
+
+def _own_error(java_error: Any) -> PenstockError | None:
+    cause = java_error
+    for _ in range(20):
+        text = str(cause.getMessage()) if cause is not None and cause.getMessage() is not None else ""
+        if _MARK in text:
+            return _errors.get(text[text.rindex(_MARK) :].split("]")[0] + "]")
+        found = _FROM_PYTHON.findall(text)
+        if found:
+            return _again(*found[-1])
+        if _NO_FIELD_IDS in text:
+            return _no_field_ids(java_error)
+        missing = _MISSING.search(text)
+        if missing:
+            return _gone(missing[1])
+        cause = cause.getCause() if cause is not None else None
+        if cause is None:
+            return None
+    return None
+
+
+def _again(kind: str, said: str) -> PenstockError:
+    """An error that was raised in one of Spark's Python processes, of which only the text arrives."""
+    made: PenstockError = getattr(errors, kind, PenstockError)(said)
+    return made
+
+
+def _gone(url: str) -> PenstockError | None:
+    """A file that was planned and does not exist; None for files that Spark reads without Penstock."""
+    from penstock.spark.scan.planner import reads
+
+    if not reads(url):
+        return None
+    hint = "it was removed after the DataFrame was made; make the DataFrame again from the table"
+    return MissingError(f"{url} does not exist", hint=hint)
+
+
+def _no_field_ids(java_error: Any) -> PenstockError:
+    """A file of an Iceberg table that has no field ids, where no name mapping says what its columns are."""
+    found = re.search(r"(?:file:|s3[an]?:|/)\S+?\.parquet", str(java_error.getMessage()))
+    said = f"{found.group() if found else 'a data file'} has no field ids, and the table has no name mapping"
+    return LakeError(said, hint="set the table's property schema.name-mapping.default")

@@ -1,0 +1,1 @@
+"""Streams in Spark: reading, writing and their progress."""

@@ -1,0 +1,1 @@
+"""Writing with Spark, and the `penstock` data source."""

@@ -1,0 +1,132 @@
+"""Iceberg's transforms as Spark columns, so that rows can be counted and shuffled by the partition they belong to.
+
+Everything is in UTC, whatever the session's zone is. Spark has no function that hashes as Iceberg's bucket does, and
+none that truncates a decimal of 38 digits: these are computed in Python, on Arrow columns where Spark can (from 4.1).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.expr.sql_text import quote_name
+from penstock.lake.layout.grouping import path_of, transform_array
+
+_DAY, _HOUR = 86_400_000_000, 3_600_000_000
+
+
+def partition_columns(schema: Any, spec: Any) -> list[Any]:
+    """The value of each field of a spec, as columns over rows whose columns are the schema's."""
+    return [_column(field, schema) for field in spec.fields]
+
+
+def _column(field: Any, schema: Any) -> Any:
+    from pyspark.sql import functions as F
+
+    kind = schema.find_field(field.source_id).field_type
+    column = _source(schema, field.source_id)
+    name = str(field.transform)
+    match name.partition("[")[0]:
+        case "identity":
+            return column
+        case "void":
+            return F.lit(None).cast("int")
+        case "bucket":
+            return _in_python(field, *_as_number(column, kind), "int")
+        case "truncate" if str(kind).startswith("decimal"):
+            # Spark's difference of two decimals of 38 digits loses the last digit of their scale.
+            return _in_python(field, column, kind, f"decimal({kind.precision},{kind.scale})")
+        case "truncate":
+            return _truncated(column, kind, int(name[len("truncate[") : -1]))
+        case "hour" if str(kind) == "timestamp":
+            return (F.unix_date(column.cast("date")).cast("bigint") * 24 + F.hour(column)).cast("int")
+        case "hour":
+            return _floor(F.unix_micros(column), _HOUR).cast("int")
+    days = _days(column, kind)
+    if name == "day":
+        return F.unix_date(days)
+    years = F.year(days) - F.lit(1970)
+    return years if name == "year" else years * 12 + F.month(days) - 1
+
+
+def _source(schema: Any, field_id: int) -> Any:
+    from pyspark.sql import functions as F
+
+    first, *rest = path_of(schema, field_id)
+    found = F.col(quote_name(first))
+    for name in rest:
+        found = found.getField(name)
+    return found
+
+
+def _days(column: Any, kind: Any) -> Any:
+    """The day of a time in UTC, as a date."""
+    from pyspark.sql import functions as F
+
+    if str(kind) != "timestamptz":
+        return column.cast("date")  # a date, or a time without a zone
+    return F.date_from_unix_date(_floor(F.unix_micros(column), _DAY).cast("int"))
+
+
+def _floor(number: Any, unit: int) -> Any:
+    """Whole units, rounded down below zero too."""
+    from pyspark.sql import functions as F
+
+    whole = F.lit(unit).cast("bigint")
+    return F.call_function("div", number - F.pmod(number, whole), whole)
+
+
+def _truncated(column: Any, kind: Any, width: int) -> Any:
+    from pyspark.sql import functions as F
+
+    text = str(kind)
+    if text in ("string", "binary"):
+        return F.substring(column, 1, width)
+    bits = 32 if text == "int" else 64
+    wide = column.cast("decimal(38,0)")
+    down = wide - F.pmod(wide, F.lit(width).cast("decimal(38,0)"))
+    wrapped = F.when(down < F.lit(-(2 ** (bits - 1))).cast("decimal(38,0)"), down + _number(2**bits))
+    return wrapped.otherwise(down).cast("int" if text == "int" else "bigint")
+
+
+def _number(value: int) -> Any:
+    from pyspark.sql import functions as F
+
+    return F.lit(str(value)).cast("decimal(38,0)")
+
+
+def _as_number(column: Any, kind: Any) -> tuple[Any, Any]:
+    """A date or a time as the number that is hashed: Python, on Spark 4.0, would get it in the machine's zone."""
+    from pyiceberg.types import LongType
+    from pyspark.sql import functions as F
+
+    match str(kind):
+        case "date":
+            return F.unix_date(column).cast("bigint"), LongType()
+        case "timestamptz":
+            return F.unix_micros(column), LongType()
+        case "timestamp":
+            seconds = F.hour(column) * 3600 + F.minute(column) * 60
+            fraction = (F.extract(F.lit("SECOND"), column) * 1_000_000).cast("bigint")
+            days = F.unix_date(column.cast("date")).cast("bigint")
+            return days * _DAY + seconds.cast("bigint") * 1_000_000 + fraction, LongType()
+        case _:
+            return column, kind
+
+
+def _in_python(field: Any, column: Any, kind: Any, result: str) -> Any:
+    from pyspark.sql import functions as F
+
+    transform = field.transform
+    if hasattr(F, "arrow_udf"):
+
+        def transform_all(values: pa.Array) -> pa.Array:
+            return transform_array(values, transform, kind)
+
+        return F.arrow_udf(transform_all, result)(column)
+
+    def transform_one(value: Any) -> Any:
+        return transform_array(pa.array([value]), transform, kind)[0].as_py()
+
+    return F.udf(transform_one, result)(column)

@@ -1,0 +1,348 @@
+"""Writing with Spark: rows are counted by partition, sent to the task that writes their file, and written there.
+
+    DataFrame ─→ rows of each partition, counted ─→ slots (tables/managed/slots) ─→ shuffle by slot ─→ sort ─→ Parquet
+
+Counting reads only what the partition needs. What is costly to compute is computed once and kept for both passes. Rows
+whose partition the count did not see, because the data changed in between, are given a slot by the task that gets them.
+
+Workers need Penstock installed, as they need any package that a job uses.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import pickle
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache, reduce
+from inspect import signature
+from itertools import pairwise
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.errors import PenstockError, SchemaError
+from penstock.expr.sql_text import quote_name
+from penstock.lake.layout.grouping import stored
+from penstock.lake.layout.slots import Slot, Slots, assign
+from penstock.lake.write.conform import check_schema, conform, null_error, required
+from penstock.lake.write.data_files import WriteJob, WrittenFile, discard, measure, write_slots
+from penstock.progress import Counted
+from penstock.spark.session.session import is_connect, session
+from penstock.spark.session.tasks import progress_of_tasks
+from penstock.spark.write.partition_columns import partition_columns
+
+_SLOT, _KEY, _PART, _KNOWN, _NUMBER = (f"__penstock_{name}" for name in ("slot", "key", "part", "known", "number"))
+_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_ROWS_PER_BATCH = 65_536
+_SAMPLE = 20_000
+_BYTES_PER_TASK = 64 << 20
+# What a plan may consist of to be computed twice without a thought.
+_CHEAP = {"Project", "Filter", "Relation", "RelationV2", "LocalRelation", "Range", "Union", "InMemoryRelation",
+          "SubqueryAlias", "LocalLimit", "GlobalLimit", "OneRowRelation"}  # fmt: skip
+_NODE = re.compile(r"^[\s:+\-!]*'?([A-Za-z0-9]+)", re.MULTILINE)
+
+
+def write_dataframe(job: WriteJob, df: Any) -> list[WrittenFile]:
+    """Write the rows of a DataFrame as data files."""
+    spark = df.sparkSession
+    names = check_schema(arrow_schema(df.schema), job.layout.schema)
+    rows = df.select([_column(name).alias(field.name) for name, field in _pairs(names, job)])
+    with _computed_once(rows) as kept:
+        with progress_of_tasks("counting the rows of each partition", spark):
+            _check_required(job, kept, df)
+            slots, known = _slots(job, kept, spark)
+        if not slots.slots:
+            return []
+        placed = _placed(job, kept, slots, known, spark)
+        with progress_of_tasks(f"writing {Counted(len(slots.slots), None, 'file')}", spark):
+            return _collect(job, placed.mapInArrow(_writer(job, slots.slots), "answer binary"), spark)
+
+
+def rewrite_table(job: WriteJob, table: Any) -> list[WrittenFile]:
+    """Write all rows of a version of a table again, in the session that is there or in a new one."""
+    return write_dataframe(job, table.dataframe(_session()))
+
+
+def sample(df: Any, names: Sequence[str], rows: int) -> pa.Table:
+    """The first rows of a DataFrame, of some columns: any others would cost a pass over all of them."""
+    with progress_of_tasks("looking for hot keys", df.sparkSession):
+        found: pa.Table = df.select(*map(_column, names)).limit(rows).toArrow()
+    return found
+
+
+def map_files(tasks: Sequence[Any], work: Callable[[Any], Any]) -> list[Any]:
+    """Do something with each of some files in tasks of the session that is there, or of a new one."""
+    spark = _session()
+    given = pa.table({_NUMBER: pa.array(range(len(tasks)), pa.int64()), "task": [pickle.dumps(task) for task in tasks]})
+    parts = min(len(tasks), 4 * _at_once(spark))
+    spread = spark.createDataFrame(given).repartition(parts, _NUMBER)
+    with progress_of_tasks(f"rewriting {Counted(len(tasks), None, 'file')}", spark):
+        answers = spread.mapInArrow(_mapper(work), "answer binary").collect()
+    found = dict(pair for row in answers for pair in [pickle.loads(row.answer)])
+    failed = next((answer for answer in found.values() if isinstance(answer, PenstockError)), None)
+    if failed is not None:
+        raise failed
+    return [found[i] for i in range(len(tasks))]
+
+
+def _session() -> Any:
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession() or session()
+
+
+def _pairs(names: Sequence[str], job: WriteJob) -> list[tuple[str, Any]]:
+    return list(zip(names, job.layout.schema.fields, strict=True))
+
+
+def _column(name: str) -> Any:
+    from pyspark.sql import functions as F
+
+    return F.col(quote_name(name))
+
+
+def arrow_schema(schema: Any) -> pa.Schema:
+    """Arrow's schema of one of Spark's."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    zone: dict[str, Any] = (
+        {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
+    )  # from 4.2
+    try:
+        return to_arrow_schema(schema, **zone)
+    except Exception as error:
+        said = f"the rows have a column that no table can hold: {' '.join(str(error).split())[:200]}"
+        raise SchemaError(said, hint="cast or drop it; nothing was written") from None
+
+
+def _check_required(job: WriteJob, rows: Any, df: Any) -> None:
+    """Nulls in required columns are found before anything is written; columns that cannot be null are not read."""
+    from pyspark.sql import functions as F
+
+    nullable = {field.name for field in rows.schema.fields if field.nullable}
+    names = [name for name in required(job.layout.schema) if name in nullable]
+    if not names:
+        return
+    counts = [F.sum(_column(name).isNull().cast("bigint")).alias(str(i)) for i, name in enumerate(names)]
+    found = rows.agg(*counts).first()
+    for name, nulls in zip(names, found, strict=True):
+        if nulls:
+            raise null_error(name, nulls)
+
+
+def _slots(job: WriteJob, rows: Any, spark: Any) -> tuple[Slots, pa.Table]:
+    """The slots of all partitions in the rows, and those partitions as columns."""
+    from pyspark.sql import functions as F
+
+    layout = job.layout
+    columns = partition_columns(layout.schema, layout.fine)
+    parts = [column.alias(f"{_PART}{i}") for i, column in enumerate(columns)]
+    counted = rows.select(*parts).groupBy(*(f"{_PART}{i}" for i in range(len(parts))))
+    found: pa.Table = counted.agg(F.count(F.lit(1)).alias(_NUMBER)).toArrow()
+    numbers = found.column(_NUMBER).to_numpy()
+    found = found.filter(pa.array(numbers > 0)).combine_chunks()
+    known = found.drop_columns([_NUMBER])
+    tuples = _tuples(known, layout)
+    if not tuples:
+        return Slots([], [], []), known
+    per_row = job.bytes_per_row or _measured(job, rows)
+    sizes = (found.column(_NUMBER).to_numpy() * per_row).tolist()
+    return assign(layout, tuples, sizes, job.expected(tuples, sizes), job.target, _at_once(spark)), known
+
+
+def _tuples(known: pa.Table, layout: Any) -> list[tuple[Any, ...]]:
+    """The partitions as manifests have them."""
+    if not known.num_columns:
+        return [()] * known.num_rows
+    columns = []
+    for field, column in zip(layout.fine.fields, known.columns, strict=True):
+        values = stored(column.combine_chunks())
+        source = layout.schema.find_field(field.source_id).field_type
+        if str(source) == "uuid" and str(field.transform) == "identity":
+            values = [None if value is None else UUID(value).bytes for value in values]
+        columns.append(values)
+    return list(zip(*columns, strict=True))
+
+
+def _measured(job: WriteJob, rows: Any) -> float:
+    return measure(job, conform(rows.limit(_SAMPLE).toArrow(), job.layout))
+
+
+def _placed(job: WriteJob, rows: Any, slots: Slots, known: pa.Table, spark: Any) -> Any:
+    """The rows with their slots, each slot in one task, sorted by slot and, in shared files, by the logical columns."""
+    from pyspark.sql import functions as F
+
+    layout = job.layout
+    tasks = min(len(slots.slots), max(4 * _at_once(spark), math.ceil(sum(slots.bytes) / _BYTES_PER_TASK)))
+    keys = _keys(tasks)
+    task_of = _balanced(slots.bytes, tasks)
+    places = pa.table(
+        {
+            **{f"{_KNOWN}{i}": column for i, column in enumerate(known.columns)},
+            _SLOT: pa.array([each.slot for each in slots.assigned], pa.int32()),
+            _KEY: pa.array(
+                [[keys[task_of[each.slot + i]] for i in range(each.slots)] for each in slots.assigned],
+                pa.list_(pa.int32()),
+            ),
+            _NUMBER: pa.array([slots.slots[each.slot].is_shared for each in slots.assigned]),
+        }
+    )
+    columns = partition_columns(layout.schema, layout.fine)
+    given = rows.select("*", *(column.alias(f"{_PART}{i}") for i, column in enumerate(columns)))
+    same = [F.col(f"{_PART}{i}").eqNullSafe(F.col(f"{_KNOWN}{i}")) for i in range(len(columns))]
+    match = reduce(lambda a, b: a & b, same, F.lit(True))
+    joined = given.join(F.broadcast(spark.createDataFrame(places, _places_schema(given, len(columns)))), match, "left")
+    share = _share(rows, F.size(_KEY)) if any(each.slots > 1 for each in slots.assigned) else F.lit(0)
+    spread = joined.withColumn(_SLOT, F.col(_SLOT) + share)
+    spread = spread.withColumn(_KEY, F.coalesce(F.get(F.col(_KEY), share), F.lit(keys[0])))
+    shared = [F.when(F.col(_NUMBER), _column(layout.schema.find_column_name(i))) for i in layout.logical_ids]
+    sorted_rows = spread.repartition(tasks, F.col(_KEY)).sortWithinPartitions(F.col(_SLOT), *shared)
+    return sorted_rows.select(*(_column(field.name) for field in layout.schema.fields), F.col(_SLOT))
+
+
+def _places_schema(given: Any, parts: int) -> Any:
+    """Spark's own types of the partitions: Arrow's do not tell a time with a zone from one without."""
+    from pyspark.sql.types import ArrayType, BooleanType, IntegerType, StructType
+
+    found = StructType()
+    for i in range(parts):
+        found = found.add(f"{_KNOWN}{i}", given.schema[f"{_PART}{i}"].dataType)
+    return found.add(_SLOT, IntegerType()).add(_KEY, ArrayType(IntegerType())).add(_NUMBER, BooleanType())
+
+
+def _share(rows: Any, parts: Any) -> Any:
+    """Which part of a partition a row belongs to; the same whenever it is computed, as a task may be repeated."""
+    from pyspark.sql import functions as F
+
+    names = [field.name for field in rows.schema.fields if "map<" not in field.dataType.simpleString()]
+    number = F.hash(*map(_column, names)).cast("bigint") if names else F.lit(0)
+    return F.when(parts > 1, F.pmod(number, parts.cast("bigint")).cast("int")).otherwise(0)
+
+
+def _writer(job: WriteJob, slots: Sequence[Slot]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What a task does: its answer is the files that it wrote, or what is wrong with the rows."""
+    own = replace(job, known={})
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            answer: Any = write_slots(own, _runs(batches, slots))
+        except PenstockError as error:
+            answer = error
+        yield _answer(answer)
+
+    return write
+
+
+def _mapper(work: Callable[[Any], Any]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number, task in zip(*(batch.column(i).to_pylist() for i in (0, 1)), strict=True):
+                try:
+                    answer: Any = work(pickle.loads(task))
+                except PenstockError as error:
+                    answer = error
+                yield _answer((number, answer))
+
+    return run
+
+
+def _answer(answer: Any) -> pa.RecordBatch:
+    return pa.record_batch({"answer": pa.array([pickle.dumps(answer)], pa.binary())})
+
+
+def _runs(batches: Iterator[pa.RecordBatch], slots: Sequence[Slot]) -> Iterator[tuple[Slot | None, pa.Table]]:
+    """Rows of one slot after the other."""
+    for batch in batches:
+        numbers = batch.column(batch.num_columns - 1).fill_null(-1).to_numpy(zero_copy_only=False)
+        rows = pa.table(batch).drop_columns([_SLOT])
+        edges = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
+        for start, end in pairwise(edges):
+            if end > start:
+                yield (slots[numbers[start]] if numbers[start] >= 0 else None), rows.slice(start, end - start)
+
+
+def _collect(job: WriteJob, answers: Any, spark: Any) -> list[WrittenFile]:
+    """The files of all tasks; when one of them found something wrong, none."""
+    before = spark.conf.get(_BATCH)
+    spark.conf.set(_BATCH, str(_ROWS_PER_BATCH))
+    try:
+        found = [pickle.loads(row.answer) for row in answers.collect()]
+    finally:
+        spark.conf.set(_BATCH, before)
+    files = [file for answer in found if isinstance(answer, list) for file in answer]
+    failed = next((answer for answer in found if isinstance(answer, PenstockError)), None)
+    if failed is not None:
+        discard(job.io, files)
+        raise failed
+    return files
+
+
+@contextmanager
+def _computed_once(rows: Any) -> Iterator[Any]:
+    """Rows that are read twice: those that are costly to compute are kept in between."""
+    if is_connect(rows.sparkSession) or rows.is_cached:
+        yield rows
+        return
+    plan = rows._jdf.queryExecution().optimizedPlan().toString()
+    if set(_NODE.findall(plan)) <= _CHEAP:
+        yield rows
+        return
+    kept = rows.persist()
+    try:
+        yield kept
+    finally:
+        kept.unpersist()
+
+
+def _at_once(spark: Any) -> int:
+    """How many tasks run at the same time."""
+    if is_connect(spark):
+        return 4
+    return max(1, int(spark.sparkContext.defaultParallelism))
+
+
+def _balanced(sizes: Sequence[float], tasks: int) -> list[int]:
+    """A task for each slot: the largest first, each to the task that has the least to do."""
+    heap = [(0.0, task) for task in range(tasks)]
+    found = [0] * len(sizes)
+    for i in sorted(range(len(sizes)), key=lambda i: -sizes[i]):
+        load, task = heapq.heappop(heap)
+        found[i] = task
+        heapq.heappush(heap, (load + sizes[i], task))
+    return found
+
+
+@cache
+def _keys(tasks: int) -> list[int]:
+    """A number for each task that Spark's hash partitioning sends there."""
+    found: dict[int, int] = {}
+    number = 0
+    while len(found) < tasks:
+        found.setdefault(_spark_hash(number) % tasks, number)
+        number += 1
+    return [found[task] for task in range(tasks)]
+
+
+def _spark_hash(number: int) -> int:
+    """Spark's hash of an int: Murmur3 of its four octets with seed 42.
+
+    >>> _spark_hash(0), _spark_hash(1)
+    (933211791, -559580957)
+    """
+    mask = 0xFFFFFFFF
+    mixed = number * 0xCC9E2D51 & mask
+    mixed = (mixed << 15 | mixed >> 17) & mask
+    found = 42 ^ (mixed * 0x1B873593 & mask)
+    found = (found << 13 | found >> 19) & mask
+    found = (found * 5 + 0xE6546B64) & mask
+    found ^= 4
+    found = (found ^ found >> 16) * 0x85EBCA6B & mask
+    found = (found ^ found >> 13) * 0xC2B2AE35 & mask
+    found ^= found >> 16
+    return found - (1 << 32) if found >= 1 << 31 else found

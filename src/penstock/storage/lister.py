@@ -1,0 +1,112 @@
+"""List calls: bounded in number and in how many run at once, and cached when asked for.
+
+A cached answer is not a List call. Errors are not cached. Two threads that ask for one directory at the same time make
+one call. The key holds the file system's identity (endpoint, bucket, a digest of the account) and never a secret.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+
+from penstock.errors import LimitError
+from penstock.storage.entries import Entries
+from penstock.storage.storage import Storage
+
+_Key = tuple[str, str]
+
+
+class ListingCache:
+    """Listings for a limited time, at most so many; the ones used longest ago go first."""
+
+    def __init__(self, seconds: float, most: int) -> None:
+        self.seconds, self.most = seconds, most
+        self._lock = threading.Lock()
+        self._found: OrderedDict[_Key, tuple[float, Future[Entries]]] = OrderedDict()
+
+    def claim(self, key: _Key) -> tuple[Future[Entries], bool]:
+        """The listing, perhaps still on its way, and whether the caller is the one who must make it."""
+        with self._lock:
+            known = self._found.get(key)
+            if known is not None and time.monotonic() - known[0] < self.seconds:
+                self._found.move_to_end(key)
+                return known[1], False
+            fresh: Future[Entries] = Future()
+            self._found[key] = (time.monotonic(), fresh)
+            self._found.move_to_end(key)
+            while len(self._found) > self.most:
+                self._found.popitem(last=False)
+            return fresh, True
+
+    def forget(self, key: _Key, future: Future[Entries]) -> None:
+        """Drop a listing that failed."""
+        with self._lock:
+            if self._found.get(key, (0.0, None))[1] is future:
+                del self._found[key]
+
+
+class Lister:
+    """The List calls of one plan."""
+
+    def __init__(self, storage: Storage, at_once: int, most: int, cache: ListingCache | None) -> None:
+        self.storage, self.at_once, self.most, self.cache = storage, at_once, most, cache
+        self.calls = 0
+        self._stopped = False
+        self._lock = threading.Lock()
+
+    def list_all(self, paths: Sequence[str]) -> list[Entries]:
+        """The entries of several directories, listed at the same time; the first error stops the rest."""
+        if len(paths) <= 1 or self.at_once == 1:
+            return [self.list_one(path) for path in paths]
+        results: list[Entries | None] = [None] * len(paths)
+        waiting = iter(enumerate(paths))
+        with ThreadPoolExecutor(min(self.at_once, len(paths)), thread_name_prefix="penstock-list") as pool:
+            workers = [pool.submit(self._work, waiting, results) for _ in range(min(self.at_once, len(paths)))]
+            try:
+                wait(workers, return_when=FIRST_EXCEPTION)
+            finally:
+                self._stopped = any(found is None for found in results)
+        for worker in workers:
+            worker.result()
+        return [found for found in results if found is not None]
+
+    def _work(self, waiting: Iterator[tuple[int, str]], results: list[Entries | None]) -> None:
+        """List one directory after the other until none is waiting."""
+        while not self._stopped:
+            with self._lock:
+                following = next(waiting, None)
+            if following is None:
+                return
+            position, path = following
+            results[position] = self.list_one(path)
+
+    def list_one(self, path: str) -> Entries:
+        """The entries of one directory."""
+        if self.cache is None:
+            return self._call(path)
+        key = (self.storage.identity, path)
+        future, mine = self.cache.claim(key)
+        while not mine:
+            try:
+                return future.result()
+            except LimitError:  # the limit of the plan that was first, which may have listed more than this one
+                future, mine = self.cache.claim(key)
+        try:
+            found = self._call(path)
+        except BaseException as error:
+            self.cache.forget(key, future)
+            future.set_exception(error)
+            raise
+        future.set_result(found)
+        return found
+
+    def _call(self, path: str) -> Entries:
+        with self._lock:
+            if self.calls >= self.most:
+                hint = "filter on the first partition columns, or raise max_lists"
+                raise LimitError(f"{self.storage.url} needs more than {self.most:,} List calls", hint=hint)
+            self.calls += 1
+        return self.storage.entries(path)

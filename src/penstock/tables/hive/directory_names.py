@@ -1,0 +1,102 @@
+"""Directory names: which of them are partitions, and what value each stands for.
+
+| name | meaning |
+|---|---|
+| `dt=2026-05-17` | column `dt`, text `2026-05-17` |
+| `year=` | the empty text |
+| `region=US%2FCA` | `US/CA`; decoded once, so `%252F` is `%2F` |
+| `a=b=c` | column `a`, text `b=c` |
+| `app=__HIVE_DEFAULT_PARTITION__` | NULL |
+| `=v`, `plain` | no partition |
+| `_tmp`, `.hidden` | hidden |
+
+A file is a data file whatever its name is, unless it is hidden: Hive writes `000000_0`, Impala `1.parq`.
+
+>>> parse_name("region=US%2FCA", "/t")
+('region', 'US/CA')
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.errors import LayoutError
+from penstock.expr.kernels.vector import Mask
+from penstock.prune.ranges import mask_of
+
+DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+_ESCAPE = re.compile(r"%([0-9a-fA-F]{2})")
+_BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+# Octets in a name that need a closer look; 0x7f and above, too, for the names that are no UTF-8.
+_ODD = np.zeros(256, np.bool_)
+_ODD[[*range(0x20), 0x7F, ord("%")]] = True
+
+
+def is_hidden(name: str) -> bool:
+    """Whether readers of Hive layouts pass over the name; a partition column may start with an underscore."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def is_data_file(name: str) -> bool:
+    """Whether a file is read, as in Spark: unless it is hidden, or `hadoop fs -put` is still writing it."""
+    return not is_hidden(name) and not name.endswith("._COPYING_")
+
+
+def parse_name(name: str, where: str) -> tuple[str, str | None] | None:
+    """Column and text of a partition directory; None when it is none; an error when it cannot be read."""
+    key, equals, raw = name.partition("=")
+    if not equals or not key:
+        return None
+    return _decode(key, name, where), None if raw == DEFAULT_PARTITION else _decode(raw, name, where)
+
+
+def plain_texts(names: Sequence[str], key: str) -> tuple[pa.Array, Mask]:
+    """The texts behind `key=`, and for which of the names that is all there is to say; the others need `parse_name`."""
+    try:
+        array = pa.array(names, pa.string())
+    except UnicodeEncodeError:  # octets that are no text: one of them is enough to look at each alone
+        return pa.nulls(len(names), pa.string()), np.zeros(len(names), np.bool_)
+    prefix = f"{key}="
+    texts = pc.utf8_slice_codeunits(array, len(prefix))
+    plain = mask_of(pc.starts_with(array, prefix))
+    octets = np.frombuffer(array.buffers()[2] or b"", np.uint8)
+    if _ODD[octets].any():
+        plain &= ~mask_of(pc.match_substring_regex(array, r"[\x00-\x1f\x7f%]"))
+    special = pc.is_in(texts, pa.array([".", "..", DEFAULT_PARTITION]))
+    return texts, plain & ~mask_of(special)
+
+
+def check_utf8(name: str, where: str) -> None:
+    """Refuse a name of octets that are no text: a local disk takes any."""
+    if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
+        raise LayoutError(f"{name!r} in {where} is not UTF-8", hint="rename it")
+
+
+def _decode(raw: str, name: str, where: str) -> str:
+    check_utf8(name, where)
+    if "%" not in raw:
+        text = raw
+    elif _BAD_ESCAPE.search(raw):
+        raise LayoutError(
+            f"partition directory {name!r} in {where}: a % that is no escape", hint="rename it (%25 is a %)"
+        )
+    else:
+        octets = _ESCAPE.sub(lambda found: chr(int(found.group(1), 16)), _latin(raw)).encode("latin-1")
+        try:
+            text = octets.decode()
+        except UnicodeDecodeError:
+            raise LayoutError(f"partition directory {name!r} in {where} is not UTF-8", hint="rename it") from None
+    if text in (".", "..") or _CONTROL.search(text):
+        raise LayoutError(f"partition directory {name!r} in {where} holds {text!r}", hint="rename it")
+    return text
+
+
+def _latin(raw: str) -> str:
+    """UTF-8 octets as characters, so that escaped and plain octets can be mixed."""
+    return raw.encode().decode("latin-1")

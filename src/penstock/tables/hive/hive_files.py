@@ -1,0 +1,139 @@
+"""The Parquet files of a layout: one footer for the schema, and reading without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from penstock.errors import LayoutError
+from penstock.expr.kernels.evaluate import as_type
+from penstock.expr.schema import as_schema, check_names
+from penstock.expr.tree import Expr, Lookup, column_of
+from penstock.expr.types import (
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    common_type,
+    is_nested,
+    is_numeric,
+    normalize,
+    type_name,
+)
+from penstock.maps.shredded_file import by_footer
+from penstock.maps.sidecar_footer import Shredded, read_footer
+from penstock.progress import counted
+from penstock.storage.storage import Storage
+from penstock.tables.hive.directory_names import is_data_file, is_hidden
+
+Mapping = tuple[Shredded, ...]
+
+
+def first_file(storage: Storage, columns: Sequence[pa.Field]) -> str:
+    """The path of some data file: the first in the first branch that has one."""
+    found = _first_below(storage, storage.path, len(columns))
+    if found is None:
+        hint = "give the schema, or check the root and the declared partition columns"
+        deep = counted(len(columns), "directory")
+        raise LayoutError(f"{storage.url} has no data file {deep} below it", hint=hint)
+    return found
+
+
+def _first_below(storage: Storage, path: str, depth: int) -> str | None:
+    found = storage.entries(path)
+    entries = (found.entry(i) for i in found.in_order() if not is_hidden(found.names[i]))
+    if depth == 0:
+        files = (e for e in entries if not e.is_directory and is_data_file(e.name))
+        return next((f"{path}/{e.name}" for e in files if e.size), None)
+    branches = (e for e in entries if e.is_directory and "=" in e.name[1:])
+    return next((f for e in branches if (f := _first_below(storage, f"{path}/{e.name}", depth - 1))), None)
+
+
+def read_schema(storage: Storage, path: str) -> tuple[pa.Schema, Mapping]:
+    """The schema of one file, from its footer, without the sidecars of its maps; and what it says of those."""
+    with storage.open(path) as file, _clear_errors(storage, path):
+        footer = pq.ParquetFile(file)
+        stored = [footer.schema.column(i) for i in range(len(footer.schema))]
+        # The old form of Spark's own timestamps, which Arrow takes for those without a zone.
+        moments = {column.path for column in stored if column.physical_type == "INT96"}
+        shredded = shredded_maps(footer, storage.url_of(path))
+        hidden = {name for each in shredded for _, name in each.sidecars}
+        own = [f for f in footer.schema_arrow if f.name not in hidden]
+        found = [pa.field(f.name, TIMESTAMP, f.nullable) if f.name in moments else f for f in own]
+        return as_schema(pa.schema(found)), shredded
+
+
+def shredded_maps(footer: pq.ParquetFile, url: str) -> Mapping:
+    """What a file says of the sidecars of its maps."""
+    return read_footer(footer.metadata.metadata, footer.schema_arrow.names, url)
+
+
+def read_mapping(storage: Storage, url: str) -> Mapping:
+    """What a file says of the sidecars of its maps, from its footer alone."""
+    path = url.removeprefix(f"{storage.scheme}://")
+    with storage.open(path) as file, _clear_errors(storage, path):
+        return shredded_maps(pq.ParquetFile(file), url)
+
+
+def read_file(
+    storage: Storage, url: str, schema: pa.Schema, names: set[str], keys: Sequence[Lookup] = ()
+) -> tuple[pa.Table, dict[Expr, pa.Array]]:
+    """All rows of one file: the named columns of a schema, and the values of `keys` of maps that have sidecars.
+
+    The map of a key that has none is among the columns. A column the file lacks is null, and a map whose keys lie in
+    sidecars is put together again.
+    """
+    path = url.removeprefix(f"{storage.scheme}://")
+    with storage.open(path) as file, _clear_errors(storage, path):
+        parquet = pq.ParquetFile(file, coerce_int96_timestamp_unit="us")
+        shredded = by_footer(shredded_maps(parquet, url))
+        served = [term for term in keys if shredded.has(term)]
+        needed = names | {column_of(term) for term in keys if term not in served}
+        fields = pa.schema([f for f in schema if f.name in needed])
+        check_names(parquet.schema_arrow, url)
+        by_name = {name.lower(): name for name in parquet.schema_arrow.names}
+        whole = [by_name.get(f.name.lower()) for f in fields]
+        wanted = shredded.stored([name for name in whole if name is not None], served)
+        table = parquet.read([name for name in parquet.schema_arrow.names if name in wanted])
+    given: dict[Expr, pa.Array] = {term: as_type(shredded.key(term, table), term.type) for term in served}
+    if not len(fields):
+        return table.select([]), given  # the rows without any column, which still are as many
+    columns = [
+        pa.nulls(table.num_rows, f.type) if name is None else _column(shredded.column(name, table), name, f, url)
+        for name, f in zip(whole, fields, strict=True)
+    ]
+    return pa.table(columns, schema=fields), given
+
+
+def _column(column: pa.Array, name: str, field: pa.Field, url: str) -> pa.Array:
+    found = normalize(column.type)
+    if is_nested(found) or _is_read_as(found, field.type):
+        with suppress(pa.ArrowException):
+            return as_type(column, field.type)
+    said = f"{url}: column {name} is {type_name(found)}, the table has {type_name(field.type)}"
+    raise LayoutError(said, hint="fix the file, or declare the schema")
+
+
+def _is_read_as(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether Spark reads a file's type as another: a wider number, octets as text, moments without a zone as UTC's.
+
+    Arrow would also make 5 of the text '5', and then fail on the next row.
+    """
+    if found == wanted or pa.types.is_null(found) or {found, wanted} == {pa.string(), pa.binary()}:
+        return True
+    if is_numeric(found) and is_numeric(wanted):
+        return bool(common_type(found, wanted) == wanted)
+    return (found, wanted) == (TIMESTAMP_NTZ, TIMESTAMP)
+
+
+@contextmanager
+def _clear_errors(storage: Storage, path: str) -> Iterator[None]:
+    try:
+        yield
+    except pa.ArrowInvalid as error:
+        why = str(error).splitlines()[0][:120]
+        said = f"{storage.url_of(path)} is not a Parquet file ({why})"
+        raise LayoutError(said, hint="remove or replace it") from None
+    except OSError as error:
+        raise storage.trouble(path, error) from None

@@ -1,0 +1,128 @@
+"""Where a stream over directories begins: `earliest`, `latest`, a partition or a time, all of them inclusive.
+
+    starting="dt=2026-05-17/hr=9"     that partition and those that sort after it, by type
+    starting="2026-05-17 09:00"       files written then or later; with the order partition-time, such partitions
+
+A partition is a floor that stays with the position: what is below it is not even listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.errors import LakeError, LayoutError
+from penstock.expr.kernels.cast import cast
+from penstock.expr.kernels.python_values import from_arrow
+from penstock.expr.sql_text import quote_name, quote_text
+from penstock.expr.tree import Expr
+from penstock.expr.types import TIMESTAMP, type_name
+from penstock.stream.stream_options import StreamOptions
+from penstock.tables.hive.directory_names import parse_name
+from penstock.tables.hive.file_order import partition_texts, partition_times, time_column
+from penstock.tables.hive.hive_table import HiveTable
+from penstock.tables.hive.seen_files import FoundFile
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_HINT = "write earliest, latest, a partition such as {}, or a time such as 2026-05-17 09:00"
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """Where a stream begins."""
+
+    table: HiveTable
+    options: StreamOptions
+    latest: bool = False
+    written_from: int | None = None  # milliseconds
+    floor: str | None = None  # a partition
+    time_floor: int | None = None  # the time of a partition, in microseconds
+
+    @property
+    def floor_json(self) -> dict[str, Any]:
+        """What stays with the position."""
+        found = {"floor": self.floor, "time_floor": self.time_floor}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def with_floor(self, position: Mapping[str, Any]) -> Beginning:
+        """With the floor of a position, whatever the options say now."""
+        return replace(self, floor=position.get("floor"), time_floor=position.get("time_floor"))
+
+    @property
+    def floor_predicate(self) -> Expr | None:
+        """The floor as a predicate on the partition columns."""
+        if self.floor is not None:
+            return self.table.bind(_at_or_after(_values(self.floor, self.table)))
+        day = time_column(self.table.columns)
+        if self.time_floor is None or day is None or self.options.partition_time is not None:
+            return None
+        text = quote_text((_EPOCH + timedelta(microseconds=self.time_floor)).isoformat())
+        since = f"CAST(CAST({text} AS timestamp) AS {type_name(day.type)})"
+        return self.table.bind(f"{quote_name(day.name)} >= {since} OR {quote_name(day.name)} IS NULL")
+
+    def not_before(self, files: list[FoundFile]) -> list[FoundFile]:
+        """The files in partitions whose time is not before the floor; a partition without a time is not."""
+        if self.time_floor is None or not files:
+            return files
+        columns, zone = self.table.columns, self.table.context.timezone
+        texts = partition_texts([file.path for file in files], len(columns))
+        places = partition_times(columns, self.options.partition_time, zone)(texts, columns, zone)
+        floor = self.time_floor
+        return [file for file, (known, moment) in zip(files, places, strict=True) if not known or moment >= floor]
+
+
+def read_beginning(options: StreamOptions, table: HiveTable) -> Beginning:
+    """Where the options say that a stream begins."""
+    text = options.starting.strip()
+    if text.lower() in ("earliest", "latest"):
+        return Beginning(table, options, latest=text.lower() == "latest")
+    if "=" in text:
+        if not table.columns:
+            raise LakeError(f"{table.storage.url} has no partitions to begin at", hint="begin at a time")
+        _values(text, table)
+        return Beginning(table, options, floor=text.strip("/"))
+    moment = _moment(text, table)
+    if options.order == "partition-time":
+        return Beginning(table, options, time_floor=moment)
+    return Beginning(table, options, written_from=-(-moment // 1000))
+
+
+def _moment(text: str, table: HiveTable) -> int:
+    vector = cast(pa.array([text], pa.string()), TIMESTAMP, table.context.timezone)
+    if vector.failed is not None or vector.values.null_count:
+        shown = "/".join(f"{column.name}=…" for column in table.columns) or "dt=…"
+        raise LakeError(f"starting is {text!r}", hint=_HINT.format(shown))
+    return int(from_arrow(vector.values)[0])
+
+
+def _values(text: str, table: HiveTable) -> list[tuple[pa.Field, str]]:
+    """The values of a partition, as far as they are given; each must fit its column."""
+    shown = "/".join(f"{column.name}=…" for column in table.columns)
+    try:
+        found = [parse_name(name, "") for name in text.strip("/").split("/")]
+    except LayoutError as error:
+        raise LakeError(f"starting is {text!r}: {error.message}", hint=_HINT.format(shown)) from None
+    pairs: list[tuple[pa.Field, str]] = []
+    for i, parsed in enumerate(found):
+        fits = parsed is not None and i < len(table.columns) and parsed[0].lower() == table.columns[i].name.lower()
+        value = parsed[1] if parsed is not None and fits else None
+        if value is None:
+            raise LakeError(f"starting is {text!r}, and partitions are {shown}", hint=_HINT.format(shown))
+        column = table.columns[i]
+        if cast(pa.array([value], pa.string()), column.type, table.context.timezone).failed is not None:
+            raise LakeError(f"starting is {text!r}, and {value!r} is no {type_name(column.type)}")
+        pairs.append((column, value))
+    return pairs
+
+
+def _at_or_after(pairs: Sequence[tuple[pa.Field, str]]) -> str:
+    """`a > x OR (a = x AND b >= y)`, as SQL."""
+    column, value = pairs[0]
+    name, literal = quote_name(column.name), f"CAST({quote_text(value)} AS {type_name(column.type)})"
+    if len(pairs) == 1:
+        return f"{name} >= {literal}"
+    return f"{name} > {literal} OR ({name} = {literal} AND ({_at_or_after(pairs[1:])}))"

@@ -1,0 +1,262 @@
+"""The walk: level by level, descending only into directories that the predicate, with the keys known so far, admits.
+
+All directories of one level are judged together, as columns, by the same core that judges files. Paths are kept as they
+were found and never rebuilt from values: `month=01` stays `month=01`. A directory whose text does not fit its declared
+type has no known value: pruning keeps it, reading it is an error. What does not belong where it lies (a file beside
+the directories of a level, a directory below the last one) is an error where it is listed; a pruned branch is not
+listed. Files of zero bytes have no rows and are passed over, as in Spark.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.errors import LayoutError, LimitError, PenstockWarning
+from penstock.expr.kernels.cast import cast
+from penstock.expr.kernels.vector import Mask
+from penstock.expr.tree import Call, Cast, Column, Expr, fold, rebuild, terms_of
+from penstock.expr.types import type_name
+from penstock.progress import counted
+from penstock.prune.containers import Containers
+from penstock.prune.facts import Exact, Fact
+from penstock.prune.judge import Judgement, Pruner
+from penstock.prune.plan import Plan, count, make_plan
+from penstock.prune.ranges import mask_of
+from penstock.prune.verdict import Reason, Verdict
+from penstock.storage.entries import Entry
+from penstock.storage.lister import Lister
+from penstock.tables.file_metadata import metadata_facts
+from penstock.tables.hive.directory_names import check_utf8, is_data_file, is_hidden, parse_name
+from penstock.tables.hive.partition_candidates import Candidates, Look, Positions, candidates
+
+_UNTYPED = "untyped"
+_MOVE = "move it out of the table's directory, or hide it by a name that begins with _"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How far a plan may go before it warns or stops."""
+
+    warn_partitions: int = 5_000
+    max_partitions: int = 50_000
+
+
+@dataclass
+class Branch:
+    """The directories of one level that are still in question: their paths, and the text of each key so far."""
+
+    paths: list[str]
+    texts: list[pa.Array] = field(default_factory=list)
+
+    def texts_of(self, positions: Sequence[int] | Positions) -> list[pa.Array]:
+        """The texts of some of them."""
+        return [column.take(pa.array(positions, pa.int64())) for column in self.texts]
+
+
+class Walk:
+    """One plan's walk over the directories of a table."""
+
+    def __init__(
+        self,
+        columns: Sequence[pa.Field],
+        pruner: Pruner,
+        lister: Lister,
+        limits: Limits,
+        zone: str,
+        marker: str | None = None,
+    ) -> None:
+        self.columns, self.pruner, self.lister, self.limits, self.zone = columns, pruner, lister, limits, zone
+        self.marker = marker  # a partition without this file is not complete, and none of its files is there yet
+        self.written: list[int] = []  # when each file was last written, in milliseconds
+        self.incomplete: dict[str, list[str]] = {}  # the files of partitions without their marker
+        self.notes: list[str] = []
+        self.levels: list[Judgement] = []
+
+    def plan(self) -> Plan:
+        """List what is needed and judge what was found."""
+        start = time.perf_counter()
+        branch = Branch([self.lister.storage.path])
+        for depth in range(len(self.columns)):
+            branch = self._descend(branch, depth)
+        self._check_partitions(len(branch.paths))
+        files = judge(self.pruner, self._files(branch))
+        if self.notes:
+            warnings.warn("; ".join(self.notes), PenstockWarning, stacklevel=4)
+        outer = [count(self.levels, "directories")]
+        return make_plan(
+            self.pruner,
+            [files],
+            time.perf_counter() - start,
+            outer=outer,
+            list_calls=self.lister.calls,
+            notes=self.notes,
+        )
+
+    def _descend(self, parents: Branch, depth: int) -> Branch:
+        column = self.columns[depth]
+        found = candidates(parents.paths, self.lister.list_all(parents.paths), column.name, self._look_at(column))
+        judgement = self._judge_level(found, parents, depth)
+        files = [
+            i for i in judgement.kept if self._is_empty_file(found.entry(i), parents.paths[found.owners[i]], column)
+        ]
+        if files:
+            found = found.take(~np.isin(np.arange(found.count), files))
+            judgement = self._judge_level(found, parents, depth)
+        self._note_type(found, judgement, column)
+        self.levels.append(judgement)
+        kept = found.in_order(judgement.kept)
+        texts = [*parents.texts_of(found.owners[kept]), found.texts.take(pa.array(kept, pa.int64()))]
+        return Branch([found.path(i) for i in kept], texts)
+
+    def _judge_level(self, found: Candidates, parents: Branch, depth: int) -> Judgement:
+        facts = self._facts([*parents.texts_of(found.owners), found.texts])
+        return judge(self._pruner_at(depth), Containers(found.count, facts))
+
+    def _pruner_at(self, depth: int) -> Pruner:
+        """The predicate without what only the types of deeper levels say: a directory there may not fit its type."""
+        deeper = [Column((c.name,), c.type) for c in self.columns[depth + 1 :] if c.type != pa.string()]
+        hidden = [term for term in terms_of(self.pruner.predicate) if term in deeper]
+        return Pruner(_without(self.pruner.predicate, hidden), self.zone) if hidden else self.pruner
+
+    def _look_at(self, column: pa.Field) -> Look:
+        return lambda entry, where: self._partition_text(entry, where, column)
+
+    def _partition_text(self, entry: Entry, where: str, column: pa.Field) -> tuple[str | None] | None:
+        """The text of a partition directory in a tuple, or None for an empty file."""
+        if self._is_empty_file(entry, where, column):
+            return None
+        found = parse_name(entry.name, self.lister.storage.url_of(where))
+        place = self.lister.storage.url_of(f"{where}/{entry.name}")
+        if found is None:
+            raise LayoutError(f"{place} is not a partition directory of {column.name!r}", hint=_MOVE)
+        if found[0].lower() != column.name.lower():
+            hint = "declare the partition columns in the order of the directories, or move the directory away"
+            raise LayoutError(f"{place} is a partition of {found[0]!r}, expected {column.name!r}", hint=hint)
+        if found[1] is None and not column.nullable:
+            raise LayoutError(f"{place} stands for NULL, but {column.name} is declared NOT NULL")
+        return (found[1],)
+
+    def _is_empty_file(self, entry: Entry, where: str, column: pa.Field) -> bool:
+        """Whether an entry of a level is a file without rows; a file with rows is an error, for no value is known."""
+        if not entry.is_directory and entry.size and is_data_file(entry.name):
+            place = self.lister.storage.url_of(f"{where}/{entry.name}")
+            raise LayoutError(f"{place} is a file beside the partition directories of {column.name!r}", hint=_MOVE)
+        return not entry.is_directory
+
+    def _note_type(self, found: Candidates, judgement: Judgement, column: pa.Field) -> None:
+        """Record a declared type that not one directory of a level fits."""
+        fact = next(f for f in judgement.containers.facts if isinstance(f, Exact) and f.name == column.name)
+        if fact.known is None or fact.known.all() or (fact.known & mask_of(found.texts.is_valid())).any():
+            return
+        kind, example = type_name(column.type), found.name(int(np.argmin(fact.known)))
+        problem = f"no directory of {column.name} can be read as {kind}, for example {example!r}"
+        self.notes.append(f"{self.lister.storage.url}: {problem}; declare another type")
+
+    def _facts(self, texts: Sequence[pa.Array]) -> list[Fact]:
+        return [self._fact(column, known) for column, known in zip(self.columns, texts, strict=False)]
+
+    def _fact(self, column: pa.Field, texts: pa.Array) -> Exact:
+        values, failed = typed(texts, column.type, self.zone)
+        known = None if failed is None else ~failed
+        return Exact(Column((column.name,), column.type), values, known, name=column.name)
+
+    def _check_partitions(self, number: int) -> None:
+        if number > self.limits.max_partitions:
+            hint = "filter on a partition column, or raise max_partitions"
+            raise LimitError(f"{self.lister.storage.url}: {counted(number, 'partition')} match", hint=hint)
+        if number > self.limits.warn_partitions:
+            way = "filter on a partition column, or raise warn_partitions"
+            warnings.warn(
+                f"{self.lister.storage.url}: {number:,} partitions match; {way}", PenstockWarning, stacklevel=5
+            )
+
+    def _files(self, branch: Branch) -> Containers:
+        paths, owners, sizes, times = [], [], [], []
+        for owner, entries in enumerate(self.lister.list_all(branch.paths)):
+            if self.marker is not None and self.marker not in entries.names:
+                self.incomplete[branch.paths[owner]] = [name for name in entries.names if is_data_file(name)]
+                continue
+            for entry in (entries.entry(i) for i in entries.in_order() if not is_hidden(entries.names[i])):
+                if entry.is_directory:
+                    raise self._too_deep(entry, branch.paths[owner])
+                if not entry.size or not is_data_file(entry.name) or entry.name == self.marker:
+                    continue
+                check_utf8(entry.name, self.lister.storage.url_of(branch.paths[owner]))
+                paths.append(f"{branch.paths[owner]}/{entry.name}")
+                owners.append(owner)
+                sizes.append(entry.size)
+                times.append(entry.modified_ns // 1_000_000 * 1_000)
+                self.written.append(entry.modified_ns // 1_000_000)
+        names = [self.lister.storage.url_of(path) for path in paths]
+        octets = pa.array(sizes, pa.int64())
+        known = metadata_facts(names, octets, pa.array(times, pa.int64()))
+        facts = [*self._facts(branch.texts_of(owners)), *known]
+        return Containers(len(paths), facts, pa.array(names, pa.string()), None, octets)
+
+    def _too_deep(self, entry: Entry, where: str) -> LayoutError:
+        place, last = self.lister.storage.url_of(f"{where}/{entry.name}"), self.columns[-1].name
+        found = parse_name(entry.name, self.lister.storage.url_of(where))
+        if found is None:
+            return LayoutError(f"{place} is a directory inside a partition of {last!r}, expected files", hint=_MOVE)
+        hint = f"add {found[0]} to the declared partition columns, or move the directory away"
+        return LayoutError(f"{place} is a partition of {found[0]!r} below the last column {last!r}", hint=hint)
+
+
+def judge(pruner: Pruner, containers: Containers) -> Judgement:
+    """As the core judges, but what cannot be typed is not skipped for what holds of its type.
+
+    `k = 999` is false of every tinyint, and so of every typed directory; `k=999` is none.
+    """
+    judgement = pruner.judge(containers)
+    partly = [f for f in containers.facts if isinstance(f, Exact) and f.name is not None and f.known is not None]
+    if not partly:
+        return judgement
+    untyped = ~np.logical_and.reduce([f.known for f in partly if f.known is not None])
+    opaque = Pruner(_without(pruner.predicate, [f.term for f in partly]), pruner.zone).judge(containers)
+    back = untyped & (judgement.verdicts == Verdict.SKIP) & (opaque.verdicts != Verdict.SKIP)
+    return replace(
+        judgement,
+        verdicts=np.where(back, np.int8(Verdict.KEEP), judgement.verdicts),
+        codes=np.where(back, np.int32(len(judgement.reasons)), judgement.codes),
+        reasons=(*judgement.reasons, Reason("a directory that cannot be typed")),
+    )
+
+
+def _without(predicate: Expr, terms: Sequence[Any]) -> Expr:
+    """The predicate with nothing known of some columns and what is computed from them, not even their types."""
+
+    def visit(node: Expr, below: tuple[Expr, ...]) -> Expr:
+        computed = isinstance(node, Call | Cast) and any(isinstance(b, Call) and b.name == _UNTYPED for b in below)
+        return Call(_UNTYPED, (node,)) if computed or node in terms else rebuild(node, below)
+
+    return fold(predicate, visit)
+
+
+def typed(texts: pa.Array, to: pa.DataType, zone: str) -> tuple[pa.Array, Mask | None]:
+    """Directory texts as values, and which of them cannot be read as the type."""
+    if to == pa.string():
+        return texts.dictionary_encode(), None
+    vector = cast(texts, to, zone)
+    return vector.values, vector.failed
+
+
+def unreadable(plan: Plan, columns: Sequence[pa.Field]) -> LayoutError | None:
+    """The error for the first kept file whose directory cannot be read as declared; None when all can."""
+    for judgement in plan.judgements:
+        facts: dict[str | None, Any] = {f.name: f for f in judgement.containers.facts if isinstance(f, Exact)}
+        for column in columns:
+            known = facts[column.name].known
+            bad = [] if known is None else [i for i in judgement.kept if not known[i]]
+            if bad:
+                path = str(judgement.containers.names[int(bad[0])])  # type: ignore[index]
+                hint = "declare it as string, or fix the directory"
+                kind = type_name(column.type)
+                return LayoutError(f"partition column {column.name!r} in {path} cannot be read as {kind}", hint=hint)
+    return None

@@ -1,0 +1,1 @@
+"""Streaming reads of Iceberg tables: what each snapshot added."""

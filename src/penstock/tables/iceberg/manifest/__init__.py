@@ -1,0 +1,1 @@
+"""Manifests: decoded as columns, cached, and turned into facts about files."""

@@ -1,0 +1,198 @@
+"""A manifest's Avro file with its schema flattened, so that any reader of plain columns can read it.
+
+An Avro record is written as its fields one after the other, with nothing around them. So `data_file` inside of an
+entry, and `partition` inside of `data_file`, can be left out of the *schema* without touching one byte of the *data*:
+
+    {status, data_file: {file_path, partition: {dt, app}, …}}  →  {status, file_path, p0, p1, …}
+
+Only the header is written anew, the blocks are copied. That takes away everything a reader may stumble over: a record
+without fields (tables that are not partitioned), two partition fields of one name, names that no reader likes, types
+that it does not know (logical types are left out and given back later). And columns that nobody needs are never
+materialised.
+
+Fields are found by Iceberg's field ids, as the specification asks for; names are only used for Penstock's own.
+
+Not done here: reading blocks. A record that is nullable cannot be flattened; `flatten` answers None.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.tables.iceberg.manifest.entry_fields import NAMES, OWN_NAMES
+
+_MAGIC = b"Obj\x01"
+_DATA_FILE, _PARTITION = 2, 102
+
+
+@dataclass(frozen=True)
+class Header:
+    """What stands before the first block; `end` is where it ends, without the sync marker."""
+
+    meta: Mapping[str, bytes]
+    end: int
+
+
+@dataclass(frozen=True)
+class PartitionColumn:
+    """One partition field in the file: its id, its column after flattening (None: always null), its logical type."""
+
+    field_id: int | None
+    name: str | None
+    logical: str | None
+
+
+@dataclass(frozen=True)
+class Flat:
+    """A flattened schema: the Avro text, the columns of it that are known, and the partition's."""
+
+    schema: str
+    columns: tuple[str, ...]
+    partition: tuple[PartitionColumn, ...]
+
+
+def read_header(data: bytes) -> Header:
+    """The metadata of an Avro file.
+
+    >>> read_header(write_header({"avro.codec": b"null"})).meta
+    {'avro.codec': b'null'}
+    """
+    if data[:4] != _MAGIC:
+        raise ValueError("it is no Avro file")
+    meta: dict[str, bytes] = {}
+    count, at = _read_long(data, 4)
+    while count:
+        if count < 0:
+            count, (_, at) = -count, _read_long(data, at)
+        for _ in range(count):
+            name, at = _read_bytes(data, at)
+            meta[name.decode()], at = _read_bytes(data, at)
+        count, at = _read_long(data, at)
+    return Header(meta, at)
+
+
+def write_header(meta: Mapping[str, bytes]) -> bytes:
+    """A header up to its sync marker."""
+    parts = [_MAGIC, _long(len(meta))]
+    for name, value in meta.items():
+        parts += [_long(len(name.encode())), name.encode(), _long(len(value)), value]
+    return b"".join([*parts, _long(0)])
+
+
+def flatten(header: Header) -> Flat | None:
+    """The schema of a manifest without its nesting; None where that would change how the data is read."""
+    schema = json.loads(header.meta["avro.schema"])
+    types, fields = _Types(), list[dict[str, Any]]()
+    columns: list[str] = []
+    partition: list[PartitionColumn] = []
+    todo = [(field, _name(field)) for field in reversed(schema["fields"])]
+    while todo:
+        field, name = todo.pop()
+        inside = _id(field)
+        if inside in (_DATA_FILE, _PARTITION) and name is None:
+            if not _is_record(field["type"]):
+                return None
+            children = field["type"]["fields"]
+            if inside == _DATA_FILE:
+                todo += [(child, _name(child)) for child in reversed(children)]
+            else:
+                partition = [_partition_column(i, child) for i, child in enumerate(children)]
+                found = zip(children, partition, strict=True)
+                fields += [{"name": p.name, "type": types.plain(c["type"])} for c, p in found if p.name is not None]
+            continue
+        if name is not None:
+            columns.append(name)
+        fields.append({"name": name or f"other{len(fields)}", "type": types.plain(field["type"])})
+    if len(set(columns)) < len(columns):
+        return None
+    text = json.dumps({"type": "record", "name": "manifest_entry", "fields": fields})
+    return Flat(text, tuple(columns), tuple(partition))
+
+
+def _name(field: Mapping[str, Any]) -> str | None:
+    """The column that a field is; None for records, and for fields that nobody needs."""
+    found = NAMES.get(int(field.get("field-id", -1)))
+    if found is None and field.get("name") in OWN_NAMES and _branches(field["type"]) == ["string"]:
+        return str(field["name"])
+    return found
+
+
+def _id(field: Mapping[str, Any]) -> int | None:
+    found = field.get("field-id")
+    return None if found is None else int(found)
+
+
+def _partition_column(position: int, field: Mapping[str, Any]) -> PartitionColumn:
+    kinds = _branches(field["type"])
+    logical = kinds[0].get("logicalType") if len(kinds) == 1 and isinstance(kinds[0], dict) else None
+    return PartitionColumn(_id(field), f"p{position}" if field["type"] != "null" else None, logical)
+
+
+def _branches(kind: Any) -> list[Any]:
+    """The types that a field may have beside null."""
+    return [branch for branch in (kind if isinstance(kind, list) else [kind]) if branch != "null"]
+
+
+def _is_record(kind: Any) -> bool:
+    return isinstance(kind, dict) and kind.get("type") == "record"
+
+
+class _Types:
+    """Avro's types without anything that is not part of how they are written.
+
+    A named type may be defined once and be referred to later, and some writers define it every time: here each use
+    has a definition of its own, under a name of its own.
+    """
+
+    def __init__(self) -> None:
+        self._named: dict[str, Any] = {}
+        self._count = 0
+
+    def plain(self, kind: Any) -> Any:
+        if isinstance(kind, list):
+            return [self.plain(branch) for branch in kind]
+        if isinstance(kind, str) and kind in self._named:
+            return self.plain(self._named[kind])
+        if not isinstance(kind, dict):
+            return kind
+        found = {key: self.plain(kind[key]) for key in ("type", "items", "values") if key in kind}
+        found |= {key: kind[key] for key in ("size", "symbols") if key in kind}
+        if "fields" in kind:
+            found["fields"] = [{"name": f["name"], "type": self.plain(f["type"])} for f in kind["fields"]]
+        if "name" in kind:
+            names = [kind["name"], f"{kind['namespace']}.{kind['name']}"] if "namespace" in kind else [kind["name"]]
+            self._named |= dict.fromkeys(names, kind)
+            self._count += 1
+            found["name"] = f"type{self._count}"
+        return found
+
+
+def _read_long(data: bytes, at: int) -> tuple[int, int]:
+    number, shift = 0, 0
+    while True:
+        if at >= len(data) or shift > 63:
+            raise ValueError("its header is cut short")
+        octet = data[at]
+        number |= (octet & 127) << shift
+        at, shift = at + 1, shift + 7
+        if octet < 128:
+            return (number >> 1) ^ -(number & 1), at
+
+
+def _read_bytes(data: bytes, at: int) -> tuple[bytes, int]:
+    size, at = _read_long(data, at)
+    if size < 0 or at + size > len(data):
+        raise ValueError("its header is cut short")
+    return data[at : at + size], at + size
+
+
+def _long(number: int) -> bytes:
+    number = (number << 1) ^ (number >> 63)
+    octets = bytearray()
+    while number > 127:
+        octets.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*octets, number])

@@ -1,0 +1,215 @@
+"""Bounds as bytes to columns of values: Iceberg's single-value serialization, for many files at once.
+
+| type now | bytes of a bound | written as |
+|---|---|---|
+| boolean | 1 | itself |
+| int, float, date | 4 | itself |
+| long, double | 4 or 8 | int, float before the column was widened; itself |
+| timestamp | 4 or 8 | date before it was widened; microseconds |
+| timestamp_ns | 4 or 8 | the same, nanoseconds: rounded down for a lower bound and up for an upper one |
+| decimal(p, s) | 1 to 16 | the unscaled number, big-endian; a narrower precision has the same bytes |
+| uuid | 16 | its text, which sorts as its bytes do |
+| string, binary, fixed | any | itself, perhaps cut short; an upper bound that was cut has been incremented |
+
+The length decides for every bound on its own, as files of both kinds lie in one manifest. A bound that fits nothing, is
+NaN, not UTF-8 or too large for its type is null: unknown. So a strange bound costs pruning and never rows.
+
+>>> from pyiceberg.types import LongType
+>>> decode_bounds(pa.array([b"\\x07\\0\\0\\0", b"\\x08\\0\\0\\0\\0\\0\\0\\0", b"?"]), LongType()).to_pylist()
+[7, 8, None]
+
+Types that the core does not compare (time, variant, geometry, lists) have no bounds: the answer is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.expr.kernels.decimals import from_unscaled
+from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ
+
+if TYPE_CHECKING:
+    from pyiceberg.types import IcebergType
+
+Numbers = npt.NDArray[Any]
+Mask = npt.NDArray[np.bool_]
+MICROS_PER_DAY = 86_400_000_000
+_LAST_DAY = np.iinfo(np.int64).max // MICROS_PER_DAY
+_UUID_HYPHENS = (8, 13, 18, 23)
+
+
+def decode_bounds(values: pa.Array, kind: IcebergType, *, upper: bool | None = None) -> pa.Array | None:
+    """Serialized values of one column as an array of its type now; None for types that are not compared.
+
+    `upper` says which way a value that is too fine for the type is rounded; without it, it is unknown.
+    """
+    decode = _decoder(kind)
+    return None if decode is None else decode(values, upper)
+
+
+Decoder = Callable[[pa.Array, bool | None], pa.Array]
+
+
+@lru_cache(maxsize=256)
+def _decoder(kind: IcebergType) -> Decoder | None:
+    from pyiceberg import types
+
+    match kind:
+        case types.StringType():
+            return lambda values, _: as_text(values)
+        case types.BinaryType() | types.FixedType():
+            return lambda values, _: values
+        case types.UUIDType():
+            return lambda values, _: uuid_text(values)
+        case types.DecimalType():
+            decimal = pa.decimal128(kind.precision, kind.scale)
+            return lambda values, _: decimals(values, decimal)
+    found = _fixed_widths().get(str(kind))
+    return None if found is None else lambda values, upper: _numbers(values, *found, upper)
+
+
+# For each length a bound may have: how its bytes are read, and what is then done with the number.
+Widths = Mapping[int, str]
+
+
+def _fixed_widths() -> dict[str, tuple[pa.DataType, Widths]]:
+    return {
+        "boolean": (pa.bool_(), {1: "|u1"}),
+        "int": (pa.int32(), {4: "<i4"}),
+        "long": (pa.int64(), {4: "<i4", 8: "<i8"}),
+        "float": (pa.float32(), {4: "<f4"}),
+        "double": (pa.float64(), {4: "<f4", 8: "<f8"}),
+        "date": (pa.date32(), {4: "<i4"}),
+        "timestamp": (TIMESTAMP_NTZ, {4: "days", 8: "<i8"}),
+        "timestamptz": (TIMESTAMP, {8: "<i8"}),
+        "timestamp_ns": (TIMESTAMP_NTZ, {4: "days", 8: "nanos"}),
+        "timestamptz_ns": (TIMESTAMP, {8: "nanos"}),
+    }
+
+
+def _numbers(values: pa.Array, to: pa.DataType, widths: Widths, upper: bool | None) -> pa.Array:
+    """Numbers of fixed width, each read by the length it has."""
+    storage = pa.uint8() if to == pa.bool_() else _storage(to)
+    found = np.zeros(len(values), storage.to_pandas_dtype())
+    known = np.zeros(len(values), np.bool_)
+    for width, reading in widths.items():
+        rows, octets = of_length(values, width)
+        if rows is None:
+            continue
+        numbers, fits = _read(octets, reading, upper)
+        found[rows] = numbers if fits is None else np.where(fits, numbers, 0)
+        known[rows] = True if fits is None else fits
+    array = pa.array(found, storage, mask=None if known.all() else ~known, from_pandas=False)
+    return array.cast(to) if to == pa.bool_() else array.view(to)
+
+
+def _storage(t: pa.DataType) -> pa.DataType:
+    if pa.types.is_floating(t) or pa.types.is_integer(t):
+        return t
+    return pa.int32() if t == pa.date32() else pa.int64()
+
+
+def _read(octets: npt.NDArray[np.uint8], reading: str, upper: bool | None) -> tuple[Numbers, Mask | None]:
+    if reading == "days":
+        days = octets.view("<i4")[:, 0].astype(np.int64)
+        fits = np.abs(days) <= _LAST_DAY
+        return np.where(fits, days, 0) * MICROS_PER_DAY, fits
+    if reading == "nanos":
+        nanos = octets.view("<i8")[:, 0]
+        return (
+            (nanos // 1000, nanos % 1000 == 0)
+            if upper is None
+            else (nanos // 1000 + (upper & (nanos % 1000 != 0)), None)
+        )
+    numbers = octets.view(reading)[:, 0]
+    return numbers, ~np.isnan(numbers) if reading[1] == "f" else None
+
+
+def of_length(values: pa.Array, width: int) -> tuple[Any, npt.NDArray[np.uint8]]:
+    """The values of just this many bytes: where they are (None: nowhere), and their bytes, one row for each."""
+    offsets, data = _buffers(values)
+    sizes = np.diff(offsets)
+    if len(sizes) and (sizes == width).all() and not values.null_count:
+        return slice(None), data[offsets[0] : offsets[-1]].reshape(-1, width)
+    chosen = sizes == width
+    if values.null_count:
+        chosen &= np.asarray(values.is_valid().to_numpy(zero_copy_only=False))
+    rows = np.flatnonzero(chosen)
+    if not len(rows):
+        return None, np.zeros((0, width), np.uint8)
+    if int(offsets[-1] - offsets[0]) == width * len(rows):  # nothing else lies between them
+        return rows, data[offsets[0] : offsets[-1]].reshape(-1, width)
+    return rows, data[offsets[:-1][rows][:, None] + np.arange(width)]
+
+
+def _buffers(values: pa.Array) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
+    _, offsets, data = values.buffers()
+    if offsets is None or not len(values):
+        return np.zeros(1, np.int32), np.zeros(0, np.uint8)
+    found = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1]
+    return found, np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+
+
+def as_text(values: pa.Array) -> pa.Array:
+    """Bytes as text; what is no UTF-8 is null."""
+    try:
+        return values.cast(pa.string())
+    except pa.ArrowInvalid:
+        encoded = values.dictionary_encode()
+        texts = pa.array([_text(item) for item in encoded.dictionary.to_pylist()], pa.string())
+        return texts.take(encoded.indices)
+
+
+def _text(octets: bytes) -> str | None:
+    try:
+        return octets.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def decimals(values: pa.Array, to: pa.DataType) -> pa.Array:
+    """Unscaled big-endian numbers of one to sixteen bytes as decimals; null where the type cannot hold them."""
+    size = len(values)
+    padded = np.zeros((size, 16), np.uint8)
+    known = np.zeros(size, np.bool_)
+    lengths = np.unique(np.diff(_buffers(values)[0]))
+    for width in lengths[(lengths >= 1) & (lengths <= 16)].tolist():
+        rows, octets = of_length(values, width)
+        if rows is None:
+            continue
+        known[rows] = True
+        negative = np.where(octets[:, :1] >= 128, np.uint8(255), np.uint8(0))
+        padded[rows, : 16 - width] = negative
+        padded[rows, 16 - width :] = octets
+    little = np.ascontiguousarray(padded[:, ::-1])
+    validity = pa.array(known).buffers()[1] if size else None
+    wide = pa.Array.from_buffers(pa.decimal128(38, to.scale), size, [validity, pa.py_buffer(little)])
+    limit = pa.scalar(from_unscaled(10**to.precision - 1, to.scale), wide.type)
+    fits = pc.and_(pc.less_equal(wide, limit), pc.greater_equal(wide, pc.negate(limit)))
+    return pc.if_else(fits, wide, pa.scalar(None, wide.type)).cast(to)
+
+
+def uuid_text(values: pa.Array) -> pa.Array:
+    """Sixteen bytes as `f79c3e09-677c-4bbd-a479-3f349cb785e7`; anything else is null."""
+    rows, octets = of_length(values, 16)
+    if rows is None:
+        return pa.nulls(len(values), pa.string())
+    digits = np.frombuffer(b"0123456789abcdef", np.uint8)
+    nibbles = np.empty((len(octets), 32), np.uint8)
+    nibbles[:, 0::2], nibbles[:, 1::2] = digits[octets >> 4], digits[octets & 15]
+    text = np.full((len(octets), 36), ord("-"), np.uint8)
+    text[:, [i for i in range(36) if i not in _UUID_HYPHENS]] = nibbles
+    offsets = np.arange(len(octets) + 1, dtype=np.int32) * 36
+    found = pa.StringArray.from_buffers(len(octets), pa.py_buffer(offsets), pa.py_buffer(text))
+    if isinstance(rows, slice):
+        return found
+    places = np.full(len(values), -1, np.int64)
+    places[rows] = np.arange(len(rows))
+    return found.take(pa.array(places, mask=places < 0))

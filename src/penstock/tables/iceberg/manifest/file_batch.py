@@ -1,0 +1,204 @@
+"""The files of one or more manifests of one spec, as columns, and the facts that the core prunes by.
+
+Many small manifests are judged together. What was made of a manifest is kept and used again by the next plan: columns
+are decoded when a predicate first asks about them, and never otherwise.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.expr.tree import Column, Expr
+from penstock.maps.sidecar_columns import Sidecar
+from penstock.maps.sidecar_record import State, read_record, state_of
+from penstock.prune.containers import Containers
+from penstock.prune.facts import Bounds, Exact, Fact, encode
+from penstock.tables.file_metadata import metadata_facts
+from penstock.tables.iceberg.manifest.logical_values import Logical, read_logical
+from penstock.tables.iceberg.manifest.manifest_statistics import ManifestEntries
+from penstock.tables.iceberg.manifest.null_counts import count_rows
+from penstock.tables.iceberg.metadata.schema_columns import Columns
+from penstock.tables.iceberg.metadata.specs import Spec, SpecField, dropped
+
+# Manifests with fewer files than this are put together.
+_ENOUGH = 20_000
+# Files whose columns are kept between plans.
+_MOST_KEPT = 2_000_000
+
+
+class HotKey(NamedTuple):
+    """A key of a map that a predicate asks about, and its sidecar."""
+
+    term: Expr
+    sidecar: Sidecar
+
+
+@dataclass(frozen=True, eq=False)
+class FileBatch:
+    """Files that share a spec, with everything their manifests say of them."""
+
+    spec: Spec
+    parts: tuple[ManifestEntries, ...]
+    _made: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def count(self) -> int:
+        """The number of files."""
+        return sum(part.count for part in self.parts)
+
+    @cached_property
+    def is_parquet(self) -> bool:
+        """Whether all files are Parquet."""
+        return pc.all(pc.equal(pc.utf8_upper(self.column("file_format")), "PARQUET")).as_py() is not False
+
+    def column(self, name: str) -> pa.Array:
+        """A column of the entries."""
+        return self._once(("column", name), lambda: _joined([part.column(name) for part in self.parts]))
+
+    def partition(self, spec_field: SpecField) -> pa.Array | None:
+        """The values of one partition field; None where its type is not known."""
+        if spec_field.type is None:
+            return None
+        key = ("partition", spec_field.position, spec_field.type)
+        return self._once(
+            key, lambda: _joined([part.partition(spec_field.position, spec_field.type) for part in self.parts])
+        )
+
+    def stored(self, position: int) -> pa.Array:
+        """The values of one partition field as the manifests have them."""
+        return _joined([part.column("partition").field(position) for part in self.parts])
+
+    def text_bounds(self, field_id: int) -> tuple[list[str | None], list[str | None]]:
+        """The bounds of a column of text, as Python's."""
+        from pyiceberg.types import StringType
+
+        lower, upper = (_joined([part.bounds(field_id, StringType())[i] for part in self.parts]) for i in (0, 1))
+        unknown: list[str | None] = [None] * self.count
+        return (
+            unknown if lower is None else lower.to_pylist(),
+            unknown if upper is None else upper.to_pylist(),
+        )
+
+    def logical(self, columns: Columns) -> list[Logical]:
+        """Which logical values the files hold, as far as their entries say it."""
+        key = ("logical", columns.key)
+        found: list[Logical] = self._once(key, lambda: read_logical(self.column("logical_partition_values"), columns))
+        return found
+
+    def containers(self, columns: Columns, used: Sequence[Column], keys: Sequence[HotKey] = ()) -> Containers:
+        """The files with what is known of the columns, and of the keys of maps, that a predicate uses."""
+        paths = tuple(sorted({column.path for column in used}))
+        key = ("containers", columns.key, paths, tuple(keys))
+        found: Containers = self._once(key, lambda: self._containers(columns, paths, keys))
+        return found
+
+    def _containers(self, columns: Columns, paths: Sequence[tuple[str, ...]], keys: Sequence[HotKey]) -> Containers:
+        partition = (self._exact(spec_field) for spec_field in self.spec.fields)
+        bounds = (self._bounds(columns, path) for path in paths)
+        facts: list[Fact] = [fact for fact in (*partition, *bounds) if fact is not None]
+        facts += [logical.fact for logical in self.logical(columns)]
+        facts += [self._key_bounds(hot, columns) for hot in keys]
+        names, sizes = self.column("file_path"), self.column("file_size_in_bytes")
+        if any(path[0] == "_metadata" for path in paths):
+            facts += metadata_facts(names.to_pylist(), sizes)
+        rows = _where(pc.greater_equal(self.column("record_count"), 0), self.column("record_count"))
+        shredding = self.column("map_shredding")
+        return Containers(self.count, facts, names, rows, sizes, self.spec.spec_id, shredding)
+
+    def _exact(self, spec_field: SpecField) -> Exact | None:
+        values = self.partition(spec_field)
+        if values is None or spec_field.type is None:
+            return None
+        term = spec_field.term if spec_field.term is not None else dropped(spec_field)
+        key = ("exact", spec_field.position, term)
+        found: Exact = self._once(key, lambda: Exact(term, values, name=spec_field.name))
+        return found
+
+    def _bounds(self, columns: Columns, path: tuple[str, ...]) -> Bounds | None:
+        if path not in columns.ids:
+            return None
+        field_id, kind = columns.ids[path]
+        key = ("bounds", field_id, str(kind), path, path in columns.required)
+        found: Bounds = self._once(key, lambda: self._make_bounds(field_id, kind, path, columns))
+        return found
+
+    def _make_bounds(self, field_id: int, kind: Any, path: tuple[str, ...], columns: Columns) -> Bounds:
+        lower, upper = (_joined([part.bounds(field_id, kind)[i] for part in self.parts]) for i in (0, 1))
+        nulls, nans, values = (_joined([part.counts(field_id)[i] for part in self.parts]) for i in (0, 1, 2))
+        nested, required = len(path) > 1, path in columns.required
+        nulls, values = count_rows(nulls, values, self.column("record_count"), nested=nested, required=required)
+        label = f"bounds of {'.'.join(path)}"
+        return Bounds(columns.by_id[field_id], lower, upper, nulls, nans, values, label=label)
+
+    def _key_bounds(self, hot: HotKey, columns: Columns) -> Bounds:
+        """The bounds of a sidecar are those of its key in files of which it is known that the sidecar says all."""
+        codes, texts = encode(self.column("map_shredding"))
+        records = [*map(read_record, texts.to_pylist()), None]
+        known = pa.array(np.array([state_of(record, hot.sidecar) >= State.VALUE for record in records])[codes])
+        kind = columns.schema.find_field(hot.sidecar.source).field_type.value_type
+        lower, upper = (_joined([part.bounds(hot.sidecar.id, kind)[i] for part in self.parts]) for i in (0, 1))
+        nulls, nans, values = (_joined([part.counts(hot.sidecar.id)[i] for part in self.parts]) for i in (0, 1, 2))
+        lower, upper, nulls, nans, values = (_where(known, each) for each in (lower, upper, nulls, nans, values))
+        return Bounds(hot.term, lower, upper, nulls, nans, values, label=f"bounds of {hot.term}")
+
+    def _once(self, key: Any, make: Any) -> Any:
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
+
+
+def _joined(parts: Sequence[pa.Array | None]) -> pa.Array | None:
+    """One column out of those of several manifests; None when none of them has it."""
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    return known[0] if len(known) == 1 else pa.concat_arrays(known)
+
+
+def _where(known: pa.Array, column: pa.Array | None) -> pa.Array | None:
+    return None if column is None else pc.if_else(known, column, pa.scalar(None, column.type))
+
+
+class Batches:
+    """Batches between plans: the ones used longest ago go first."""
+
+    def __init__(self, most: int = _MOST_KEPT) -> None:
+        self._most, self._lock = most, Lock()
+        self._kept: OrderedDict[Any, FileBatch] = OrderedDict()
+
+    def of(self, spec: Spec, entries: Sequence[ManifestEntries]) -> list[FileBatch]:
+        """Manifests of one spec, small ones together, in their order."""
+        groups: list[list[ManifestEntries]] = []
+        size = 0
+        for part in entries:
+            size += part.count
+            if groups and size <= _ENOUGH:
+                groups[-1].append(part)
+            else:
+                groups.append([part])
+                size = part.count
+        return [self._batch(spec, tuple(group)) for group in groups]
+
+    def _batch(self, spec: Spec, parts: tuple[ManifestEntries, ...]) -> FileBatch:
+        key = (spec, tuple(id(part) for part in parts))
+        with self._lock:
+            found = self._kept.pop(key, None)
+            if found is None or any(a is not b for a, b in zip(found.parts, parts, strict=True)):
+                found = FileBatch(spec, parts)
+                self._make_room(found.count)
+            self._kept[key] = found
+        return found
+
+    def _make_room(self, count: int) -> None:
+        total = count + sum(batch.count for batch in self._kept.values())
+        while self._kept and total > self._most:
+            total -= self._kept.popitem(last=False)[1].count

@@ -1,0 +1,219 @@
+"""Decoded manifests, kept in memory and on disk: each is read from storage once.
+
+Manifests are immutable, so what was decoded stays right for ever, and nothing needs to be looked up to know it. The key
+is a digest of everything that the manifest list says about the manifest, with the layout of the decoded table: a
+manifest of the same path but another length, snapshot or count is another one.
+
+    cache.many(manifests, io)       memory, or disk, or storage; several at once, each of them once
+
+Two threads that ask for the same manifest decode it once. Errors are not kept: the next one who asks tries again. The
+memory bound covers the tables and the columns made of them since; what was used longest ago goes first. A table that a
+plan still holds lives as long as the plan.
+
+Not kept: what predicates found. Not checked: that a manifest still is in storage when it is in the cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from penstock.tables.iceberg.manifest.manifest_decode import decode_manifest
+from penstock.tables.iceberg.manifest.manifest_statistics import ManifestEntries
+from penstock.tables.iceberg.manifest.manifest_store import ManifestStore, cache_folder
+
+if TYPE_CHECKING:
+    from pyiceberg.io import FileIO
+    from pyiceberg.manifest import ManifestFile
+
+LAYOUT = 1  # another number for every change of what `decode_manifest` makes
+MEMORY_BYTES = 1 << 30
+DISK_BYTES = 4 << 30
+_THREADS = 8
+_MOST_KEYS = 20_000
+
+
+@dataclass
+class Origins:
+    """How many manifests came from where."""
+
+    memory: int = 0
+    disk: int = 0
+    storage: int = 0
+
+
+class ManifestCache:
+    """Manifests decoded so far; `folder` None is the user's cache folder, `disk_bytes` 0 keeps them in memory only."""
+
+    def __init__(
+        self,
+        *,
+        folder: str | os.PathLike[str] | None = None,
+        memory_bytes: int = MEMORY_BYTES,
+        disk_bytes: int = DISK_BYTES,
+        threads: int = _THREADS,
+    ) -> None:
+        base = Path(folder) if folder is not None else cache_folder()
+        self._store = ManifestStore(base / "manifests" if base is not None and disk_bytes > 0 else None, disk_bytes)
+        self._most, self._threads = memory_bytes, max(1, threads)
+        self._lock = Lock()
+        self._kept: OrderedDict[bytes, ManifestEntries] = OrderedDict()
+        self._sizes: dict[bytes, int] = {}  # as counted in _nbytes
+        self._nbytes = 0
+        self._coming: dict[bytes, Future[ManifestEntries]] = {}
+        self._keys: dict[int, tuple[ManifestFile, FileIO, bytes]] = {}
+        self.origins = Origins()
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that are kept in memory."""
+        return self._nbytes
+
+    def entries(self, manifest: ManifestFile, io: FileIO, origins: Origins | None = None) -> ManifestEntries:
+        """The entries of one manifest; `origins` counts where it came from, beside the cache's own count."""
+        return self._entries(self._key(manifest, io), manifest, io, origins)
+
+    def many(
+        self, manifests: Sequence[ManifestFile], io: FileIO, origins: Origins | None = None
+    ) -> list[ManifestEntries]:
+        """The entries of several manifests, in their order; those that are not in memory are read at the same time."""
+        keys = [self._key(manifest, io) for manifest in manifests]
+        found = [self._from_memory(key, origins) for key in keys]
+        missing = [i for i, entries in enumerate(found) if entries is None]
+
+        def read(i: int) -> ManifestEntries:
+            return self._entries(keys[i], manifests[i], io, origins)
+
+        if len(missing) > 1 and self._threads > 1:
+            with ThreadPoolExecutor(min(self._threads, len(missing)), "penstock-manifests") as pool:
+                read_now = list(pool.map(read, missing))
+        else:
+            read_now = [read(i) for i in missing]
+        came = dict(zip(missing, read_now, strict=True))
+        return [came[i] if entries is None else entries for i, entries in enumerate(found)]
+
+    def _key(self, manifest: ManifestFile, io: FileIO) -> bytes:
+        """The key of a manifest, which is made once for each object that a manifest list gave."""
+        known = self._keys.get(id(manifest))
+        if known is not None and known[0] is manifest and known[1] is io:
+            return known[2]
+        if len(self._keys) > _MOST_KEYS:
+            self._keys.clear()
+        key = cache_key(manifest, io)
+        self._keys[id(manifest)] = (manifest, io, key)
+        return key
+
+    def clear(self) -> None:
+        """Forget everything, on disk too."""
+        with self._lock:
+            self._kept.clear()
+            self._sizes.clear()
+            self._nbytes = 0
+        self._store.clear()
+
+    def _entries(self, key: bytes, manifest: ManifestFile, io: FileIO, origins: Origins | None) -> ManifestEntries:
+        """From memory; or from the thread that is reading it now; or read here, for all who wait."""
+        with self._lock:
+            found = self._use(key, origins)
+            if found is not None:
+                return found
+            coming = self._coming.get(key)
+            if coming is None:
+                mine = self._coming[key] = Future()
+        if coming is not None:
+            found = coming.result()
+            with self._lock:
+                self._count("memory", origins)
+            return found
+        try:
+            found, origin = self._read(key, manifest, io)
+        except BaseException as error:
+            self._done(key)
+            mine.set_exception(error)
+            raise
+        with self._lock:
+            self._count(origin, origins)
+            self._keep(key, found)
+        self._done(key)
+        mine.set_result(found)
+        return found
+
+    def _from_memory(self, key: bytes, origins: Origins | None) -> ManifestEntries | None:
+        with self._lock:
+            return self._use(key, origins)
+
+    def _use(self, key: bytes, origins: Origins | None) -> ManifestEntries | None:
+        found = self._kept.get(key)
+        if found is not None:
+            self._kept.move_to_end(key)
+            self._count("memory", origins)
+        return found
+
+    def _read(self, key: bytes, manifest: ManifestFile, io: FileIO) -> tuple[ManifestEntries, str]:
+        table, origin = self._store.load(key), "disk"
+        if table is None:
+            table, origin = decode_manifest(manifest, io), "storage"
+            self._store.save(key, table)
+        return ManifestEntries(table, partial(self._grew, key)), origin
+
+    def _done(self, key: bytes) -> None:
+        with self._lock:
+            del self._coming[key]
+
+    def _count(self, origin: str, origins: Origins | None) -> None:
+        for counts in (self.origins, origins):
+            if counts is not None:
+                setattr(counts, origin, getattr(counts, origin) + 1)
+
+    def _keep(self, key: bytes, entries: ManifestEntries) -> None:
+        self._kept[key] = entries
+        self._sizes[key] = entries.nbytes
+        self._nbytes += entries.nbytes
+        self._make_room()
+
+    def _grew(self, key: bytes, entries: ManifestEntries, size: int) -> None:
+        """A column was made of a manifest; one that is no longer kept counts no more."""
+        with self._lock:
+            if self._kept.get(key) is entries:
+                self._sizes[key] += size
+                self._nbytes += size
+                self._make_room()
+
+    def _make_room(self) -> None:
+        while self._kept and self._nbytes > self._most:
+            key, _ = self._kept.popitem(last=False)
+            self._nbytes -= self._sizes.pop(key)
+
+
+def cache_key(manifest: ManifestFile, io: FileIO) -> bytes:
+    """What tells two manifests apart, as 32 bytes."""
+    says = (
+        LAYOUT,
+        io.properties.get("s3.endpoint"),
+        manifest.manifest_path,
+        manifest.manifest_length,
+        manifest.added_snapshot_id,
+        manifest.sequence_number,
+        manifest.partition_spec_id,
+        int(manifest.content),
+        manifest.added_files_count,
+        manifest.existing_files_count,
+        manifest.deleted_files_count,
+        bool(manifest.key_metadata),
+    )
+    return hashlib.blake2b(json.dumps(says).encode(), digest_size=32).digest()
+
+
+@lru_cache(maxsize=1)
+def default_cache() -> ManifestCache:
+    """The cache that tables share unless they are given another one."""
+    return ManifestCache()

@@ -1,0 +1,139 @@
+"""The manifests of a snapshot, and what their summaries say: the range of each partition field over all their files.
+
+A summary without bounds says that all values are NULL or NaN, if it says that there are any such; one that claims to
+have neither, or lacks one of its bounds, says nothing. Manifest lists are immutable and kept between plans.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from threading import Lock
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.errors import LakeError, StorageError
+from penstock.expr.types import is_float
+from penstock.prune.containers import Containers
+from penstock.prune.facts import Bounds, Fact
+from penstock.tables.iceberg.manifest.bounds import decode_bounds
+from penstock.tables.iceberg.metadata.specs import Spec, SpecField
+
+_MOST = 64
+_NUMBERS = (
+    *("manifest_length", "partition_spec_id", "sequence_number", "min_sequence_number", "added_snapshot_id"),
+    *(f"{what}_{of}_count" for what in ("added", "existing", "deleted") for of in ("files", "rows")),
+)
+
+
+class ManifestLists:
+    """Manifest lists by their place; the ones used longest ago go first."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._kept: OrderedDict[str, tuple[Any, ...]] = OrderedDict()
+        self._judged: OrderedDict[Any, tuple[Sequence[Any], Containers]] = OrderedDict()
+
+    def of(self, snapshot: Any, io: Any) -> tuple[Any, ...]:
+        """The manifests of a snapshot; none for a table that has no snapshot."""
+        if snapshot is None:
+            return ()
+        place = snapshot.manifest_list
+        with self._lock:
+            found = self._kept.pop(place, None)
+        if found is None:
+            found = read_manifest_list(place, io)
+        with self._lock:
+            self._kept[place] = found
+            while len(self._kept) > _MOST:
+                self._kept.popitem(last=False)
+        return found
+
+    def containers(self, manifests: Sequence[Any], spec: Spec) -> Containers:
+        """Manifests of one spec with what their summaries say, made once for a list and a spec."""
+        key = (spec, tuple(id(manifest) for manifest in manifests))
+        with self._lock:
+            found = self._judged.pop(key, None)
+        if found is None or any(a is not b for a, b in zip(found[0], manifests, strict=True)):
+            # A list that counts no rows in a manifest with files does not count them: only without files it is empty.
+            rows = pa.array([0 if files_in(m) == 0 else rows_in(m) or None for m in manifests], pa.int64())
+            facts = summary_facts(manifests, spec)
+            found = (manifests, Containers(len(manifests), facts, rows=rows, spec_id=spec.spec_id))
+        with self._lock:
+            self._judged[key] = found
+            while len(self._judged) > _MOST:
+                self._judged.popitem(last=False)
+        return found[1]
+
+
+def files_in(manifest: Any) -> int | None:
+    """The live files of a manifest, where it says them."""
+    parts = (manifest.added_files_count, manifest.existing_files_count)
+    return None if None in parts else sum(parts)
+
+
+def rows_in(manifest: Any) -> int | None:
+    """The live rows of a manifest, where it says them."""
+    parts = (manifest.added_rows_count, manifest.existing_rows_count)
+    return None if None in parts else sum(parts)
+
+
+def read_manifest_list(place: str, io: Any) -> tuple[Any, ...]:
+    """The manifests that a list names."""
+    from pyiceberg.manifest import read_manifest_list as read
+
+    hint = "the table's metadata is damaged or was cleaned up; open an older snapshot, or restore the file"
+    try:
+        found = tuple(read(io.new_input(place)))
+    except FileNotFoundError:
+        raise StorageError(f"the manifest list {place} does not exist", hint=hint) from None
+    except Exception as error:
+        raise LakeError(f"the manifest list {place} cannot be read: {error}", hint=hint) from error
+    for manifest in found:
+        wrong = next((name for name in _NUMBERS if not _is_long(getattr(manifest, name))), None)
+        if wrong is not None:
+            said = f"the manifest list {place} says of {manifest.manifest_path} a {wrong} of more than 64 bits"
+            raise LakeError(said, hint=hint)
+    return found
+
+
+def _is_long(number: int | None) -> bool:
+    return number is None or -(2**63) <= number < 2**63
+
+
+def summary_facts(manifests: Sequence[Any], spec: Spec) -> list[Fact]:
+    """The summaries of manifests of one spec as facts."""
+    return [fact for field in spec.fields if (fact := _summary(manifests, field)) is not None]
+
+
+def _summary(manifests: Sequence[Any], field: SpecField) -> Bounds | None:
+    if field.term is None or field.type is None:
+        return None
+    found = [_at(manifest.partitions, field.position) for manifest in manifests]
+    lower = pa.array([None if s is None else s.lower_bound for s in found], pa.binary())
+    upper = pa.array([None if s is None else s.upper_bound for s in found], pa.binary())
+    nulls, nans, values = zip(*(_counts(s, is_float(field.type)) for s in found), strict=True)
+    return Bounds(
+        field.term,
+        decode_bounds(lower, field.kind),
+        decode_bounds(upper, field.kind),
+        null_count=pa.array(nulls, pa.int64()),
+        nan_count=pa.array(nans, pa.int64()),
+        value_count=pa.array(values, pa.int64()),
+        label="partitions of the manifest",
+    )
+
+
+def _at(summaries: Any, position: int) -> Any:
+    return summaries[position] if summaries is not None and position < len(summaries) else None
+
+
+def _counts(summary: Any, has_nan: bool) -> tuple[int | None, int | None, int | None]:
+    """Counts of NULL, of NaN and of both, 1 standing for some; both are all there is where there are no bounds."""
+    if summary is None or summary.contains_null is None:
+        return None, None, None
+    nulls, nans = int(summary.contains_null), int(has_nan and summary.contains_nan is not False)
+    says_some = summary.contains_null or summary.contains_nan
+    only_these = says_some and summary.lower_bound is None and summary.upper_bound is None
+    return nulls, nans, nulls + nans if only_these else None

@@ -1,0 +1,198 @@
+"""The entries of one manifest as columns that the core can judge by: partition values, bounds and counts.
+
+A manifest keeps bounds and counts as maps from field id to value, file by file. Here they are turned into one column
+for one field when it is first asked about, without a step per file, and kept: the next predicate on it costs nothing.
+
+    entries.bounds(3, LongType())   →  lower [7, null, 12], upper [9, null, 40]
+
+Safe because everything doubtful is unknown. For bounds and counts unknown is null: a field the map does not have, or
+has twice, a negative count, bytes that fit no type (`bounds.py`). For partition values null *is* a value, so a field
+that cannot be given exactly in the type asked for is None as a whole.
+
+Not decided here: what the values prove, and what type a column has now. The caller says the type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.expr.types import TIMESTAMP_NTZ, is_decimal, is_integer, is_timestamp
+from penstock.tables.iceberg.manifest.bounds import MICROS_PER_DAY, decimals, decode_bounds, uuid_text
+from penstock.tables.iceberg.manifest.manifest_decode import MISSING
+
+if TYPE_CHECKING:
+    from pyiceberg.types import IcebergType
+
+__all__ = ["ManifestEntries", "decode_bounds"]
+
+T = TypeVar("T")
+Ends = tuple[pa.Array | None, pa.Array | None]
+Counts = tuple[pa.Array, pa.Array, pa.Array]
+
+
+class ManifestEntries:
+    """The live entries of one manifest; `grew` is told how many bytes each newly made column takes."""
+
+    def __init__(self, table: pa.Table, grew: Callable[[ManifestEntries, int], None] | None = None) -> None:
+        self.table = table
+        self._grew = grew
+        self._made: dict[Hashable, Any] = {}
+        self._lock = Lock()
+        self._nbytes = int(table.nbytes)
+
+    @property
+    def count(self) -> int:
+        """The number of entries."""
+        return int(self.table.num_rows)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the table and of everything made of it so far."""
+        return self._nbytes
+
+    def column(self, name: str) -> pa.Array:
+        """A column of the table, in one piece."""
+        column = self.table.column(name)
+        if column.num_chunks == 1:
+            return column.chunk(0)
+        return self._once(("column", name), column.combine_chunks)
+
+    def partition(self, position: int, to: pa.DataType) -> pa.Array | None:
+        """The partition's values at a position of the spec; None where they cannot be given exactly in this type."""
+        return self._once(("partition", position, to), lambda: self._partition(position, to))
+
+    def bounds(self, field_id: int, kind: IcebergType) -> Ends:
+        """The lower and upper bounds of a column in the type it has now; None where no entry can have one."""
+        return self._once(("bounds", field_id, kind), lambda: self._bounds(field_id, kind))
+
+    def counts(self, field_id: int) -> Counts:
+        """The number of nulls, of NaN and of values (with both) of a column."""
+        return self._once(("counts", field_id), lambda: self._counts(field_id))
+
+    def _partition(self, position: int, to: pa.DataType) -> pa.Array | None:
+        partition = self.column("partition")
+        if position >= partition.type.num_fields:
+            return None
+        field = partition.type.field(position)
+        if field.metadata is not None and MISSING in field.metadata:
+            return None
+        return convert_partition(partition.field(position), to)
+
+    def _bounds(self, field_id: int, kind: IcebergType) -> Ends:
+        if decode_bounds(pa.array([], pa.binary()), kind) is None:
+            return None, None
+        lower = decode_bounds(self._of_field("lower_bounds", field_id), kind, upper=False)
+        upper = decode_bounds(self._of_field("upper_bounds", field_id), kind, upper=True)
+        return lower, upper
+
+    def _counts(self, field_id: int) -> Counts:
+        nulls, nans, values = (
+            _not_negative(self._of_field(name, field_id))
+            for name in ("null_value_counts", "nan_value_counts", "value_counts")
+        )
+        return nulls, nans, values
+
+    def _of_field(self, name: str, field_id: int) -> pa.Array:
+        """The value that each entry's map has for a field; null where it has none, or more than one."""
+        lists = self.column(name)
+        pairs = lists.values
+        keys = pairs.field("key").to_numpy(zero_copy_only=False)
+        found = np.flatnonzero(keys == field_id)
+        places = np.full(len(lists), -1, np.int64)
+        rows = _rows_of(found, np.asarray(lists.offsets))
+        inside = (rows >= 0) & (rows < len(lists))
+        rows, found = (rows, found) if inside.all() else (rows[inside], found[inside])
+        places[rows] = found
+        if len(rows) > 1 and not (steps := np.diff(rows) > 0).all():
+            places[rows[1:][~steps]] = -1
+        if lists.null_count:
+            places[np.asarray(lists.is_null().to_numpy(zero_copy_only=False))] = -1
+        absent = places < 0
+        return pairs.field("value").take(pa.array(places, mask=absent if absent.any() else None))
+
+    def _once(self, key: Hashable, make: Callable[[], T]) -> T:
+        found = self._made.get(key, self)
+        if found is not self:
+            return cast(T, found)
+        made = make()
+        with self._lock:
+            if key in self._made:
+                return cast(T, self._made[key])
+            self._made[key] = made
+            size = _size(made)
+            self._nbytes += size
+        if self._grew is not None and size:
+            self._grew(self, size)
+        return made
+
+
+def _size(made: Any) -> int:
+    arrays = made if isinstance(made, tuple) else (made,)
+    return sum(int(array.nbytes) for array in arrays if array is not None)
+
+
+def _rows_of(found: npt.NDArray[np.int64], offsets: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """The list that each position of the values lies in."""
+    sizes = np.diff(offsets)
+    if len(sizes) and sizes[0] > 0 and (sizes == sizes[0]).all():
+        return (found - int(offsets[0])) // int(sizes[0])
+    return np.searchsorted(offsets, found, side="right") - 1
+
+
+def _not_negative(counts: pa.Array) -> pa.Array:
+    """A negative count is how some writers say that they do not know."""
+    numbers = counts.fill_null(0).to_numpy(zero_copy_only=False)
+    if not (numbers < 0).any():
+        return counts
+    return pc.if_else(pc.less(counts, 0), pa.scalar(None, pa.int64()), counts)
+
+
+def convert_partition(values: pa.Array, to: pa.DataType) -> pa.Array | None:
+    """Partition values as they are stored, in the type that stands for them; None where one of them has no equal in it.
+
+    >>> convert_partition(pa.array([20590], pa.int32()), pa.date32()).to_pylist()
+    [datetime.date(2026, 5, 17)]
+    >>> convert_partition(pa.array([1.5]), pa.int32()) is None
+    True
+    """
+    stored = values.type
+    if stored == to:
+        return values
+    if pa.types.is_null(stored) or pa.types.is_null(to):
+        return pa.nulls(len(values), to) if values.null_count == len(values) else None
+    if {stored, to} == {pa.int32(), pa.date32()}:
+        return values.view(to)
+    if (is_integer(stored) and is_integer(to)) or (stored == pa.float32() and to == pa.float64()):
+        return _exact(lambda: values.cast(to))
+    if is_timestamp(to):
+        return _timestamps(values, to)
+    if stored == pa.binary() and (is_decimal(to) or to == pa.string()):
+        found = decimals(values, to) if is_decimal(to) else uuid_text(values)
+        return found if found.null_count == values.null_count else None
+    return None
+
+
+def _timestamps(values: pa.Array, to: pa.DataType) -> pa.Array | None:
+    """Microseconds from microseconds, from nanoseconds that lose nothing, or from a date that was widened since."""
+    if values.type == pa.timestamp("us"):
+        return values.view(pa.int64()).view(to)
+    if values.type == pa.timestamp("ns"):
+        return _exact(lambda: values.cast(pa.timestamp("us")).view(pa.int64()).view(to))
+    if values.type == pa.date32() and to == TIMESTAMP_NTZ:
+        days = values.view(pa.int32()).cast(pa.int64())
+        return _exact(lambda: pc.multiply_checked(days, MICROS_PER_DAY).view(to))
+    return None
+
+
+def _exact(convert: Callable[[], pa.Array]) -> pa.Array | None:
+    try:
+        return convert()
+    except pa.ArrowInvalid:
+        return None

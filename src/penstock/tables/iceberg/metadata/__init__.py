@@ -1,0 +1,1 @@
+"""Table metadata: catalogs, schemas, partition specs and snapshots."""

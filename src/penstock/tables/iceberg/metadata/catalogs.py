@@ -1,0 +1,110 @@
+"""Where Iceberg tables come from: a catalog that PyIceberg knows, or a metadata file.
+
+What was decoded of manifests is kept once for the process: manifests are immutable, whichever table they belong to.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import LakeError, PenstockError
+from penstock.expr.bind import Context
+from penstock.storage.storage import Properties, is_secret, open_storage, properties_of
+from penstock.tables.iceberg.iceberg_table import IcebergTable
+from penstock.tables.iceberg.manifest.file_batch import Batches
+from penstock.tables.iceberg.manifest.manifest_cache import default_cache
+from penstock.tables.iceberg.manifest.manifest_list import ManifestLists
+from penstock.tables.iceberg.scan.scan_plan import Sources
+
+CatalogSource = str | Mapping[str, str] | Any
+
+
+def iceberg(
+    metadata: str | os.PathLike[str], *, storage: Properties | str | None = None, timezone: str = "UTC"
+) -> IcebergTable:
+    """Open a table by its metadata file (`…/v3.metadata.json`), or by its folder when that has a version hint."""
+    from pyiceberg.table import StaticTable
+
+    place = open_storage(metadata, storage)
+    location = place.path if place.scheme == "file" else place.url
+    with clear_errors(f"the metadata {location}", place.properties):
+        table = StaticTable.from_metadata(location, dict(place.properties))
+    return from_pyiceberg(table, location, timezone)
+
+
+def from_pyiceberg(table: Any, name: str, timezone: str = "UTC") -> IcebergTable:
+    """A table that PyIceberg has opened."""
+    return IcebergTable(name, table, sources_of(table), Context(timezone))
+
+
+def sources_of(table: Any) -> Sources:
+    """Where the metadata of a table comes from; what was decoded is shared by all tables."""
+    return Sources(table.io, default_cache(), _lists(), _batches())
+
+
+@cache
+def _lists() -> ManifestLists:
+    return ManifestLists()
+
+
+@cache
+def _batches() -> Batches:
+    return Batches()
+
+
+def open_catalog(source: CatalogSource) -> Any:
+    """A PyIceberg catalog by its name in PyIceberg's configuration, by properties, or as it is."""
+    from pyiceberg.catalog import Catalog, load_catalog
+
+    if isinstance(source, Catalog):
+        return source
+    if isinstance(source, str):
+        with clear_errors(f"catalog {source!r}", {}):
+            try:
+                return load_catalog(source)
+            except ValueError as error:
+                raise _without_uri(source) if "URI missing" in str(error) else error from None
+    if isinstance(source, Mapping):
+        with clear_errors("the catalog", source):
+            return load_catalog("penstock", **{str(k): str(v) for k, v in source.items()})
+    raise LakeError(f"a catalog is a name, properties or PyIceberg's object; found {type(source).__name__}")
+
+
+def _without_uri(name: str) -> LakeError:
+    """The error for a name that PyIceberg's configuration does not have; its own one names options of its command."""
+    variable = f"PYICEBERG_CATALOG__{name.upper().replace('-', '_')}__URI"
+    said = f"catalog {name!r} cannot be opened: PyIceberg's configuration has no uri for it"
+    return LakeError(said, hint=f"describe it in .pyiceberg.yaml, or set {variable}")
+
+
+def embedded_catalog(warehouse: Path) -> Any:
+    """The catalog of a warehouse on a local disk: SQLite in `catalog.db`, tables in folders beside it."""
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    warehouse.mkdir(parents=True, exist_ok=True)
+    place = {"uri": f"sqlite:///{warehouse / 'catalog.db'}?timeout=60", "warehouse": f"file://{warehouse}"}
+    with clear_errors(f"the catalog in {warehouse}", {}):
+        return SqlCatalog("penstock", **{**properties_of(None), **place})
+
+
+@contextmanager
+def clear_errors(what: str, properties: Properties) -> Iterator[None]:
+    """Whatever a catalog or a storage throws, as one line without a credential in it."""
+    try:
+        yield
+    except PenstockError:
+        raise
+    except FileNotFoundError:
+        raise LakeError(f"{what} does not exist", hint="check the path") from None
+    except Exception as error:
+        said = " ".join(str(error).split()) or type(error).__name__
+        for name, value in properties.items():
+            if value and is_secret(name):
+                said = said.replace(value, "***")
+        hint = "check its address, its configuration and the credentials"
+        raise LakeError(f"{what} cannot be opened: {said[:300]}", hint=hint) from error

@@ -1,0 +1,107 @@
+"""The partition specs of a table: what a partition value of each says about a column of the schema that is read.
+
+A value is never compared with the source column unless the transform is the identity: it is projected. The source is
+found by its id. A field whose source was dropped, or whose transform is not known, says nothing of any column; its
+value is still shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.errors import LakeError
+from penstock.expr.tree import Column
+from penstock.prune.facts import Term
+from penstock.prune.transforms import OF_UUID, result_type, transform_function
+from penstock.tables.iceberg.metadata.schema_columns import Columns, arrow_type
+from penstock.tables.partitioning import PartitionField
+
+
+@dataclass(frozen=True)
+class SpecField:
+    """One field of a spec: where its value stands in the tuple, its type, and what it says of which column."""
+
+    position: int
+    name: str
+    transform: str
+    field: PartitionField | None
+    type: pa.DataType | None
+    kind: Any  # Iceberg's type of the values
+    source_id: int
+
+    @property
+    def term(self) -> Term | None:
+        """What a value of this field is a fact about; None when it says nothing."""
+        return None if self.field is None else self.field.term
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One way in which files of the table are partitioned."""
+
+    spec_id: int
+    fields: tuple[SpecField, ...]
+
+    def __hash__(self) -> int:
+        return self.spec_id
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether any field partitions files; one that was removed from a table of version 1 is void and does not."""
+        return any(field.transform != "void" for field in self.fields)
+
+    @property
+    def identities(self) -> dict[int, SpecField]:
+        """The fields that hold a column's own value, by the column's id."""
+        return {f.source_id: f for f in self.fields if f.transform == "identity" and f.field is not None}
+
+
+class Specs(dict[int, Spec]):
+    """Specs by id."""
+
+    def __missing__(self, spec_id: int) -> Spec:
+        said = f"the table's metadata has no partition spec {spec_id}, which its files refer to"
+        raise LakeError(said, hint=f"it has {', '.join(map(str, sorted(self)))}; restore the metadata file")
+
+
+def read_specs(metadata: Any, columns: Columns) -> Specs:
+    """All specs that files of the table may have, by id, as seen from one schema."""
+    return Specs({spec.spec_id: _spec(spec, metadata, columns) for spec in metadata.partition_specs})
+
+
+def _spec(spec: Any, metadata: Any, columns: Columns) -> Spec:
+    return Spec(spec.spec_id, tuple(_field(i, field, metadata, columns) for i, field in enumerate(spec.fields)))
+
+
+def _field(position: int, field: Any, metadata: Any, columns: Columns) -> SpecField:
+    transform = str(field.transform)
+    source = columns.by_id.get(field.source_id)
+    origin = _type_of(field.source_id, [columns.schema, *reversed(metadata.schemas)])
+    arrow = None if origin is None else result_type(transform, arrow_type(origin, field.name))
+    kind = None if arrow is None else field.transform.result_type(origin)
+    found = None
+    if arrow is not None and source is not None:
+        assert source.type is not None
+        meant = transform + OF_UUID if str(origin) == "uuid" and transform.startswith("bucket") else transform
+        if meant == "identity" or transform_function(meant, source.type) is not None:
+            found = PartitionField(field.name, source, meant)
+    return SpecField(position, field.name, transform, found, arrow, kind, field.source_id)
+
+
+def _type_of(source_id: int, schemas: Sequence[Any]) -> Any:
+    """The type of a column in the first schema that has it; a dropped one is found in the table's history."""
+    for schema in schemas:
+        try:
+            return schema.find_field(source_id).field_type
+        except ValueError:
+            continue
+    return None
+
+
+def dropped(field: SpecField) -> Column:
+    """A name for a source that is no column any more: no predicate can mean it."""
+    return Column(("", f"#{field.source_id}"), field.type)

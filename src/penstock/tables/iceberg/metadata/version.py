@@ -1,0 +1,145 @@
+"""One version of an Iceberg table: a snapshot with the schema and the specs that belong to it.
+
+Without a snapshot, the table is read as it is now, with its current schema. A snapshot, a time or a tag is read with
+the schema that it was written with; a branch, as something that goes on, with the current one, as Iceberg's Spark
+runtime does.
+
+| asked | meaning |
+|---|---|
+| `None` | the current snapshot |
+| an int | the snapshot of that id |
+| a `datetime`, or text such as `2026-05-17 10:00` | what was current then; UTC where no zone is named |
+| any other text | a tag or a branch |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+from penstock.errors import LakeError
+from penstock.expr.schema import check_names
+from penstock.maps.shred_rule import MIRROR
+from penstock.maps.shredded_file import Part, ShreddedFile
+from penstock.maps.sidecar_columns import Sidecar, check_complete, path_of, read_sidecars, visible
+from penstock.maps.sidecar_record import State, read_record, states_of
+from penstock.tables.iceberg.metadata.schema_columns import Columns
+from penstock.tables.iceberg.metadata.specs import Specs, read_specs
+
+Asked = int | str | datetime | None
+
+
+@dataclass(frozen=True)
+class Version:
+    """What is read: PyIceberg's metadata, a snapshot of it (None for a table without rows), and its schema.
+
+    `stored` is the schema that files are written with, `columns` are those of it that people see: all but sidecars.
+    """
+
+    metadata: Any
+    snapshot: Any
+    stored: Any
+
+    @cached_property
+    def sidecars(self) -> tuple[Sidecar, ...]:
+        """The columns that hold hot keys of maps."""
+        return read_sidecars(self.stored, self.metadata.properties)
+
+    def shredded(self, record: str | None) -> ShreddedFile:
+        """What is known of the sidecars of a file with this record."""
+        told = read_record(record)
+        if told is not None:
+            check_complete(self.metadata, self.stored, told.value - {sidecar.id for sidecar in self.sidecars})
+        states = states_of(record, self.sidecars)
+        parts = [
+            Part(sidecar.name, path, sidecar.key, sidecar.mode == MIRROR, state)
+            for (sidecar, path), state in zip(self._maps, states, strict=True)
+            if path is not None and state > State.ABSENT
+        ]
+        return ShreddedFile(tuple(parts), frozenset(path for _, path in self._maps if path is not None))
+
+    @cached_property
+    def _maps(self) -> list[tuple[Sidecar, tuple[str, ...] | None]]:
+        """The sidecars with the paths of their maps; None where a map was dropped."""
+        return [(sidecar, path_of(self.stored, sidecar)) for sidecar in self.sidecars]
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The columns of the table."""
+        found = Columns(visible(self.stored, self.sidecars))
+        check_names(found.arrow, self.metadata.location)
+        return found
+
+    @cached_property
+    def specs(self) -> Specs:
+        """The specs of the files, by id."""
+        return read_specs(self.metadata, self.columns)
+
+    @property
+    def snapshot_id(self) -> int | None:
+        """The id of the snapshot."""
+        return None if self.snapshot is None else int(self.snapshot.snapshot_id)
+
+
+def resolve(metadata: Any, asked: Asked, name: str) -> Version:
+    """The version that was asked for; an error that names what there is when there is no such."""
+    if asked is None:
+        return Version(metadata, metadata.current_snapshot(), metadata.schema())
+    if isinstance(asked, str) and asked in metadata.refs:
+        return _by_ref(metadata, asked, name)
+    if isinstance(asked, bool) or not isinstance(asked, int | str | datetime):
+        raise LakeError(f"{asked!r} is no snapshot", hint="give an id, a time, a tag or a branch")
+    snapshot = metadata.snapshot_by_id(asked) if isinstance(asked, int) else _as_of(metadata, asked, name)
+    if snapshot is None:
+        raise LakeError(f"{name} has no snapshot {asked}", hint=_known(metadata))
+    return Version(metadata, snapshot, _schema_of(metadata, snapshot))
+
+
+def _by_ref(metadata: Any, asked: str, name: str) -> Version:
+    ref = metadata.refs[asked]
+    snapshot = metadata.snapshot_by_id(ref.snapshot_id)
+    if snapshot is None:
+        raise LakeError(f"{asked} of {name} points to snapshot {ref.snapshot_id}, which is gone", hint=_known(metadata))
+    is_tag = str(ref.snapshot_ref_type) == "tag" or getattr(ref.snapshot_ref_type, "value", "") == "tag"
+    schema = _schema_of(metadata, snapshot) if is_tag else metadata.schema()
+    return Version(metadata, snapshot, schema)
+
+
+def _schema_of(metadata: Any, snapshot: Any) -> Any:
+    """The schema that a snapshot was written with; old writers did not say it."""
+    known = {schema.schema_id: schema for schema in metadata.schemas}
+    return known.get(snapshot.schema_id, metadata.schema())
+
+
+def _as_of(metadata: Any, asked: str | datetime, name: str) -> Any:
+    """The snapshot that was current at a time, by the table's own log."""
+    if isinstance(asked, str):
+        try:
+            asked = datetime.fromisoformat(asked)
+        except ValueError:
+            refs = ", ".join(sorted(metadata.refs)) or "none"
+            hint = f"tags and branches: {refs}; a time is written 2026-05-17 or 2026-05-17 10:00:00"
+            raise LakeError(f"{name} has no tag or branch {asked!r}", hint=hint) from None
+    moment = asked if asked.tzinfo is not None else asked.replace(tzinfo=UTC)
+    millis = moment.timestamp() * 1000
+    past = [entry for entry in metadata.snapshot_log if entry.timestamp_ms <= millis]
+    if not past:
+        raise LakeError(f"{name} had no snapshot at {asked.isoformat()}", hint=_known(metadata))
+    found = metadata.snapshot_by_id(past[-1].snapshot_id)
+    if found is None:
+        said = f"snapshot {past[-1].snapshot_id}, current at {asked.isoformat()}, has expired"
+        raise LakeError(f"{name}: {said}", hint=_known(metadata))
+    return found
+
+
+def _known(metadata: Any) -> str:
+    """The newest snapshots, for a hint."""
+    newest = sorted(metadata.snapshots, key=lambda s: -s.timestamp_ms)[:5]
+    if not newest:
+        return "it has none"
+    shown = [
+        f"{s.snapshot_id} ({datetime.fromtimestamp(s.timestamp_ms / 1000, UTC):%Y-%m-%d %H:%M:%S})" for s in newest
+    ]
+    return f"there are {len(metadata.snapshots):,}, the newest: {', '.join(shown)}"

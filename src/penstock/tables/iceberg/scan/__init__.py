@@ -1,0 +1,1 @@
+"""Scans: which files a query needs, their deletes, and reading them without Spark."""

@@ -1,0 +1,79 @@
+"""The smallest or largest value of a column, reading as few files as can be.
+
+A bound is no value: Iceberg only promises that no value lies beyond it. So files are read in the order of their bounds,
+and reading stops when no other file can have anything beyond what was found. Where bounds are what they usually are,
+the true extremes, that is one file. Files of which no bound is known, or which may hold NaN, are read first.
+
+NaN is larger than everything, as Spark has it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.expr.tree import Column
+from penstock.expr.types import is_float
+from penstock.prune.facts import Bounds
+from penstock.prune.judge import Judgement
+from penstock.prune.plan import FileTask, Plan
+from penstock.tables.iceberg.scan.reader import Reader
+
+
+def extreme(plan: Plan, reader: Reader, column: Column, largest: bool) -> Any:
+    """The largest or smallest value in the matching rows of planned files; None when there is none but NULL."""
+    bounds = list(_bounds(plan, column, largest))
+    beyond = _greater if largest else lambda a, b: _greater(b, a)
+    unknown = [i for i, bound in enumerate(bounds) if bound is None]
+    known = sorted((i for i, bound in enumerate(bounds) if bound is not None), key=bounds.__getitem__, reverse=largest)
+    best: Any = None
+    for i in (*unknown, *known):
+        if best is not None and bounds[i] is not None and not beyond(bounds[i], best):
+            break
+        found = _in_file(reader, plan.files[i], column, largest)
+        if found is not None and (best is None or beyond(found, best)):
+            best = found
+    return best
+
+
+def _greater(a: Any, b: Any) -> bool:
+    """Whether one value is larger than another; NaN is larger than every other."""
+    if isinstance(a, float) and math.isnan(a):
+        return not math.isnan(b)
+    return bool(a > b)
+
+
+def _bounds(plan: Plan, column: Column, largest: bool) -> Iterator[Any]:
+    """The bound of each planned file; None where it is not known."""
+    for judgement in plan.judgements:
+        kept = pa.array(judgement.kept)
+        fact = _fact(judgement, column)
+        ends = None if fact is None else (fact.upper if largest else fact.lower)
+        if fact is None or ends is None:
+            yield from [None] * len(kept)
+            continue
+        values = ends.take(kept).to_pylist()
+        hidden = fact.may_be_nan[judgement.kept] if largest else [False] * len(values)
+        yield from (None if nan else value for value, nan in zip(values, hidden, strict=True))
+
+
+def _fact(judgement: Judgement, column: Column) -> Bounds | None:
+    facts = (fact for fact in judgement.containers.facts if isinstance(fact, Bounds))
+    return next((fact for fact in facts if fact.term == column), None)
+
+
+def _in_file(reader: Reader, task: FileTask, column: Column, largest: bool) -> Any:
+    """The extreme of the matching rows of one file."""
+    values = reader.file(task, [column.path[0]]).column(0)
+    if column.type is not None and is_float(column.type):
+        numbers = values.filter(pc.invert(pc.is_nan(values)))
+        has_nan = len(numbers) + values.null_count < len(values)
+        if has_nan and (largest or len(numbers) == numbers.null_count):
+            return math.nan
+        values = numbers
+    ends = pc.min_max(values)
+    return (ends["max"] if largest else ends["min"]).as_py()

@@ -1,0 +1,204 @@
+"""Rows of planned files without Spark: PyIceberg resolves the columns, deletes are applied here, then the residual.
+
+PyIceberg's reader finds columns by field id (by name where the table has a name mapping), widens types, fills in
+defaults and the partition values that are only in metadata. It is asked for whole files in their order, so that a row's
+index is its position, which is what deletes are about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.errors import LakeError, MissingError
+from penstock.expr.kernels.evaluate import as_type, evaluate, filter_mask, read_terms
+from penstock.expr.tree import Expr, Lookup, column_of, terms_of
+from penstock.maps.split import build_maps, entries_of
+from penstock.prune.plan import DeleteFile, FileTask
+from penstock.tables.iceberg.manifest.bounds import uuid_text
+from penstock.tables.iceberg.metadata.version import Version
+from penstock.tables.iceberg.scan.equality_deletes import listed
+from penstock.tables.iceberg.scan.position_deletes import Positions
+
+Keys = Mapping[str, Lookup]  # names that stand for keys of maps
+
+_AT_ONCE = 4
+_HINT = "the table's files are damaged or were cleaned up; open another snapshot, or restore the file"
+# What PyIceberg says of a file without field ids, and how it is mended.
+_UNMAPPED = ("name-mapping", "NameMapping", "Could not find field with name")
+_MAPPING_HINT = "the file has no field ids: name all its columns in the table property schema.name-mapping.default"
+
+
+class Reader:
+    """Reads the files of one plan."""
+
+    def __init__(self, version: Version, io: Any, zone: str) -> None:
+        self._version, self._io, self._zone = version, io, zone
+        self._positions = Positions(io)
+        self._equality: dict[str, pa.Table] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Reader, (self._version, self._io, self._zone)
+
+    def rows(self, tasks: Sequence[FileTask], names: Sequence[str], keys: Keys | None = None) -> Iterator[pa.Table]:
+        """The matching rows of each file, in the files' order."""
+        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="penstock-read") as pool:
+            yield from pool.map(lambda task: self.file(task, names, keys), tasks)
+
+    def sample(self, tasks: Iterable[FileTask], names: Sequence[str], rows: int) -> pa.Table:
+        """About so many rows of the first files; no more of them is read than that needs."""
+        parts: list[pa.Table] = []
+        for task in tasks:
+            if rows <= 0:
+                break
+            parts.append(self.file(task, names, first=rows))
+            rows -= parts[-1].num_rows
+        return pa.concat_tables(parts) if parts else self._version.columns.arrow.empty_table().select(list(names))
+
+    def file(
+        self, task: FileTask, names: Sequence[str], keys: Keys | None = None, first: int | None = None
+    ) -> pa.Table:
+        """The rows of one file that are not deleted and match its residual, or only those among its `first` ones.
+
+        A name is a column's, or that of one of the keys of maps.
+        """
+        asked = keys or {}
+        shredded = self._version.shredded(task.shredding)
+        terms = [*terms_of(task.residual), *asked.values()]
+        looked_up = [term for term in dict.fromkeys(terms) if isinstance(term, Lookup) and shredded.has(term)]
+        columns = {n for n in names if n not in asked} | {column_of(term) for term in terms if term not in looked_up}
+        if not columns and not asked:
+            columns = set(self._version.columns.arrow.names[:1])  # rows are counted by some column
+        table = self._alive(task, shredded.stored(columns, looked_up), first)
+        fields = [field for field in self._version.columns.arrow if field.name in columns]
+        arrays = [as_shown(shredded.column(field.name, table), field.type) for field in fields]
+        shown = pa.table(arrays, schema=pa.schema(fields))
+        given: dict[Expr, pa.Array] = {term: as_shown(shredded.key(term, table), term.type) for term in looked_up}
+        for name, term in asked.items():
+            rows = read_terms(term, shown, given)
+            arrays.append(evaluate(term, rows, table.num_rows, self._zone).values)
+            fields.append(pa.field(name, term.type))
+        shown = pa.table(arrays, schema=pa.schema(fields))
+        return shown.filter(filter_mask(task.residual, shown, self._zone, given)).select(list(names))
+
+    def _alive(self, task: FileTask, names: set[str], first: int | None) -> pa.Table:
+        """The rows of one file that are not deleted, as they are stored."""
+        equality = [delete for delete in task.deletes if delete.kind == "equality"]
+        schema = self._schema(names, {i for delete in equality for i in delete.equality_ids}, task)
+        table = self._read(task.path, task, schema, first)
+        alive = np.ones(table.num_rows, np.bool_)
+        gone = self._positions.of(task.path, task.deletes)
+        if gone:
+            places = np.frombuffer(gone.to_array(), np.uint64)
+            alive[places[places < table.num_rows]] = False
+        for delete in equality:
+            columns = [schema.find_column_name(i) for i in delete.equality_ids]
+            alive &= ~listed(table, self._deleted(delete, schema), columns)
+        return table if alive.all() else table.filter(pa.array(alive))
+
+    def partition(self, task: FileTask) -> list[tuple[Any, Any]]:
+        """The partition of a file: each value with Iceberg's type of it."""
+        assert task.spec_id is not None
+        kinds = [field.kind for field in self._version.specs[task.spec_id].fields]
+        return list(zip(_partition_values(task, self._version), kinds, strict=True))
+
+    def _schema(self, names: set[str], ids: set[int], task: FileTask) -> Any:
+        """The columns that are read: the wanted ones, and those of equality deletes, dropped ones included.
+
+        Files of migrated tables lack the columns that they are partitioned by, required ones too, which PyIceberg
+        fills in only where a column may be missing.
+        """
+        from pyiceberg.schema import Schema
+
+        assert task.spec_id is not None
+        filled_in = self._version.specs[task.spec_id].identities
+        current = self._version.stored
+        fields = [f for f in current.fields if f.name in names or f.field_id in ids]
+        missing = ids - {f.field_id for f in fields if f.field_type.is_primitive}
+        for schema in reversed(self._version.metadata.schemas):
+            found = [f for f in schema.fields if f.field_id in missing and f.field_type.is_primitive]
+            fields += [f.model_copy(update={"name": f"{f.name} (dropped {f.field_id})"}) for f in found]
+            missing -= {f.field_id for f in found}
+        if missing:
+            raise LakeError(f"equality deletes on nested columns are not supported (field ids {sorted(missing)})")
+        return Schema(*(f.model_copy(update={"required": f.required and f.field_id not in filled_in}) for f in fields))
+
+    def _read(self, path: str, task: FileTask | None, schema: Any, first: int | None = None) -> pa.Table:
+        from pyiceberg.expressions import AlwaysTrue
+        from pyiceberg.io.pyarrow import ArrowScan
+        from pyiceberg.table import FileScanTask
+
+        scan = ArrowScan(self._version.metadata, self._io, schema, AlwaysTrue(), limit=first)
+        try:
+            found = scan.to_table([FileScanTask(self._data_file(path, task))])
+        except FileNotFoundError:
+            raise MissingError(f"{path} does not exist", hint=_HINT) from None
+        except Exception as error:
+            said = " ".join(str(error).split())[:300]
+            unmapped = any(words in said for words in _UNMAPPED)
+            raise LakeError(f"{path} cannot be read: {said}", hint=_MAPPING_HINT if unmapped else _HINT) from error
+        return found
+
+    def _data_file(self, path: str, task: FileTask | None) -> Any:
+        from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+        from pyiceberg.typedef import Record
+
+        values = [] if task is None else [_as_stored(value, kind) for value, kind in self.partition(task)]
+        file = DataFile.from_args(
+            content=DataFileContent.DATA, file_path=path, file_format=FileFormat.PARQUET, partition=Record(*values)
+        )
+        # A delete file is of no spec here: PyIceberg looks the spec up for any file, and must not fill in values.
+        file.spec_id = task.spec_id if task is not None and task.spec_id is not None else -1
+        return file
+
+    def _deleted(self, delete: DeleteFile, schema: Any) -> pa.Table:
+        if delete.path not in self._equality:
+            from pyiceberg.schema import Schema
+
+            fields = [schema.find_field(i) for i in delete.equality_ids]
+            self._equality[delete.path] = self._read(delete.path, None, Schema(*fields))
+        return self._equality[delete.path]
+
+
+def _partition_values(task: FileTask, version: Version) -> list[Any]:
+    """The tuple of a file as PyIceberg takes it."""
+    assert task.spec_id is not None
+    fields = version.specs[task.spec_id].fields
+    return [task.partition[f.name].value if f.name in task.partition else None for f in fields]
+
+
+def _as_stored(value: Any, kind: Any) -> Any:
+    """A partition value as files have it: a uuid is bytes there and text everywhere else."""
+    return UUID(value).bytes if value is not None and str(kind) == "uuid" else value
+
+
+def as_shown(array: pa.Array, to: pa.DataType) -> pa.Array:
+    """A column in the type that the core uses."""
+    stored = array.storage if isinstance(array.type, pa.BaseExtensionType) else array
+    if to == pa.string() and pa.types.is_fixed_size_binary(stored.type):
+        return uuid_text(stored.cast(pa.binary()))
+    if not _has_uuid(array.type):
+        return as_type(array, to)
+    null = array.is_null()
+    if pa.types.is_struct(to):
+        parts = [as_shown(array.field(i), field.type) for i, field in enumerate(to)]
+        return pa.StructArray.from_arrays(parts, fields=list(to), mask=null)
+    if pa.types.is_map(to):
+        entries = entries_of(array)
+        keys, items = as_shown(entries.keys, to.key_type), as_shown(entries.items, to.item_type)
+        return build_maps(to, entries.offsets, keys, items, np.asarray(null))
+    offsets = pa.array(np.concatenate([[0], np.cumsum(pc.fill_null(pc.list_value_length(array), 0))]), pa.int32())
+    return pa.ListArray.from_arrays(offsets, as_shown(array.flatten(), to.value_type), to, mask=null)
+
+
+def _has_uuid(stored: pa.DataType) -> bool:
+    """Whether there is a uuid somewhere in a nested type."""
+    if isinstance(stored, pa.BaseExtensionType):
+        return True
+    return any(_has_uuid(stored.field(i).type) for i in range(stored.num_fields))

@@ -1,0 +1,61 @@
+"""How far sidecars are trusted: what a manifest entry says, and what is assumed where it says nothing."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.maps.sidecar_columns import Sidecar
+from penstock.maps.sidecar_record import Record, State, read_record, state_of, states_of, weaker
+
+MOVED = Sidecar(11, "__map_shred_m_0", 2, "a", "move")
+COPIED = Sidecar(12, "__map_shred_m_1", 2, "a", "mirror")
+
+
+@given(st.frozensets(st.integers(0, 2**31)), st.frozensets(st.integers(0, 2**31)))
+def test_a_record_comes_back(value: frozenset[int], exact: frozenset[int]) -> None:
+    record = Record(value, exact & value)
+    assert read_record(record.text()) == record
+
+
+@pytest.mark.parametrize(
+    "text",
+    [None, "", "{", "[]", "1", "null", "{}", '{"value": [1]}', '{"exact": [1]}', '{"value": 1, "exact": []}',
+     '{"value": ["1"], "exact": []}', '{"value": [true], "exact": []}', '{"value": [1.0], "exact": []}',
+     '{"value": null, "exact": []}', '{"value": "12", "exact": []}', '{"value": [[1]], "exact": []}',
+     '{"value": [{}], "exact": []}'],
+)  # fmt: skip
+def test_what_cannot_be_read_says_nothing(text: str | None) -> None:
+    assert read_record(text) is None
+    assert states_of(text, [MOVED, COPIED]) == (State.MAYBE, State.ABSENT)
+
+
+def test_exact_is_only_what_has_values_too() -> None:
+    assert read_record('{"value": [], "exact": [11]}') == Record(frozenset(), frozenset())
+
+
+def test_more_is_not_minded() -> None:
+    assert read_record('{"value": [11], "exact": [], "later": 1}') == Record(frozenset({11}), frozenset())
+
+
+@pytest.mark.parametrize("sidecar", [MOVED, COPIED])
+def test_states(sidecar: Sidecar) -> None:
+    one = frozenset({sidecar.id})
+    assert state_of(Record(one, one), sidecar) == State.EXACT
+    assert state_of(Record(one, frozenset()), sidecar) == State.VALUE
+    assert state_of(Record(frozenset(), frozenset()), sidecar) == State.ABSENT
+
+
+@given(st.lists(st.sampled_from(list(State)), min_size=4, max_size=4))
+def test_the_weaker_of_two_holds_for_both(states: list[State]) -> None:
+    one, other = tuple(states[:2]), tuple(states[2:])
+    found = weaker(one, other, [MOVED, COPIED])
+    for state, a, b, sidecar in zip(found, one, other, [MOVED, COPIED], strict=True):
+        if a == b:
+            assert state == a
+        elif min(a, b) >= State.VALUE:
+            assert state == State.VALUE
+        else:  # of a moved key both are looked at; a copy that is not everywhere is not used
+            assert state == (State.MAYBE if sidecar is MOVED else State.ABSENT)
+    assert weaker(other, one, [MOVED, COPIED]) == found
