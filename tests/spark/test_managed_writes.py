@@ -191,7 +191,7 @@ def test_rows_whose_partition_was_not_counted_are_written_all_the_same(
     rows: DataFrame, table: ManagedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As when a source gets other rows between counting and writing."""
-    from penstock.spark.write.write_job import write_job as spark_write
+    from penstock.spark.write import write_job as spark_write
 
     counted = spark_write._slots
     few = lambda job, df, session: counted(job, df.where("app IN ('app7', 'huge')"), session)  # noqa: E731

@@ -14,7 +14,7 @@ import pytest
 
 import penstock
 from penstock.errors import PenstockError
-from penstock.spark.scan.hive_scan import planner
+from penstock.spark.scan import planner
 from tests.spark.hive_layouts import make
 
 if TYPE_CHECKING:
