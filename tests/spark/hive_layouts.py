@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 
 import penstock
 from penstock.expr.types import type_name
-from penstock.spark.scan.hive_scan import planner
+from penstock.spark.scan import planner
 from penstock.tables.hive.hive_table import HiveTable
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
