@@ -10,12 +10,6 @@ import warnings
 
 
 def deprecated(name: str, *, since: str, removed_in: str, instead: str) -> None:
-    """Warn, at the line that called the function that calls this, that `name` will be removed.
-
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     deprecated("scan()", since="0.2", removed_in="0.4", instead="plan()")
-    >>> print(caught[0].message)
-    scan() is deprecated since 0.2 and will be removed in 0.4; use plan()
-    """
+    """Warn, at the line that called the function that calls this, that `name` will be removed."""
     message = f"{name} is deprecated since {since} and will be removed in {removed_in}; use {instead}"
     warnings.warn(message, DeprecationWarning, stacklevel=3)

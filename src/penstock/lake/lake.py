@@ -31,7 +31,7 @@ from penstock.tables.iceberg.metadata.catalogs import (
 
 @dataclass(frozen=True)
 class Lake:
-    """The tables of a catalog, and the layouts that are declared in a warehouse."""
+    """The tables of a catalog and the Hive layouts registered in a warehouse, returned by `penstock.connect`."""
 
     warehouse: Path | None
     source: Any = field(default=None, repr=False)

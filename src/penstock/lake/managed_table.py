@@ -38,7 +38,7 @@ from penstock.tables.iceberg.iceberg_table import IcebergTable
 
 @dataclass(frozen=True)
 class ManagedTable(IcebergTable):
-    """A table of a catalog, to be read and written; `declarations` are those of its lake."""
+    """A table of a lake, for reading and writing, returned by `create_table()` and `table()` of a lake."""
 
     declarations: Declarations | None = field(default=None, repr=False, compare=False)
 

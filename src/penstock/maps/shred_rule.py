@@ -40,7 +40,11 @@ _RESIDUAL_ONLY = (
 
 @dataclass(frozen=True, init=False)
 class Shred:
-    """The hot keys of one map column: given, or chosen by a sample (`auto`), at most so many."""
+    """A rule: the hot keys of one map column, which get columns of their own.
+
+    `auto=True` chooses up to `most` (16) keys by a sample of the rows. With `mode="move"` hot values leave the map;
+    with `mode="mirror"` the map stays complete for other engines, and the columns are copies.
+    """
 
     keys: tuple[str, ...]
     auto: bool

@@ -76,7 +76,11 @@ class DeleteFile:
 
 @dataclass(frozen=True, slots=True)
 class FileTask:
-    """A file to be read."""
+    """A file to be read: where it is, what is known of it, and why it is kept.
+
+    `partition` has the value of each partition field by its name, `logical` the combinations of logical values in a
+    shared file, `residual` what is still to be checked on the rows, `deletes` the delete files that apply.
+    """
 
     path: str
     size: int | None
@@ -92,7 +96,7 @@ class FileTask:
 
 
 class FileTasks(Sequence[FileTask]):
-    """The kept files in order, made on demand."""
+    """The kept files in order, as a sequence of `FileTask` that are made on demand."""
 
     def __init__(self, judgements: Sequence[Judgement]) -> None:
         self._judgements = judgements
@@ -134,7 +138,7 @@ class FileTasks(Sequence[FileTask]):
 
 @dataclass(frozen=True)
 class Plan:
-    """The files that a query needs."""
+    """The files that a query needs, returned by `plan()` of every table; `report` has the counts."""
 
     pruner: Pruner
     judgements: Sequence[Judgement]
@@ -157,7 +161,7 @@ class Plan:
         return self.predicate if len(kinds) > 1 else next(iter(kinds), TRUE)
 
     def explain(self) -> str:
-        """The report for people."""
+        """The report as text."""
         return self.report.explain()
 
     def _repr_html_(self) -> str:
@@ -167,7 +171,7 @@ class Plan:
         return facts(self.report.lines()) + grid(names, shown, more=len(self.files) - len(shown))
 
     def to_dict(self) -> dict[str, Any]:
-        """The report and the kept files for machines."""
+        """The report and the kept files as plain values, for JSON."""
         files = [_task_dict(task) for task in self.files]
         whole = {"where": str(self.predicate), "residual": str(self.residual)}
         return {**self.report.to_dict(), **whole, "tasks": files}

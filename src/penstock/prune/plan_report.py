@@ -76,7 +76,8 @@ class ServedKey:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The levels from the outermost to the files, what could not be used, the I/O and the time."""
+    """The counts of a plan: `levels` from the outermost to the files, parts of the predicate that were not used, List
+    calls, seconds, notes, and how keys of maps are read."""
 
     predicate: str
     levels: Sequence[Level]

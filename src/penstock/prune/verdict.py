@@ -17,7 +17,10 @@ from enum import IntEnum
 
 
 class Verdict(IntEnum):
-    """An enum and never a bool: "not skipped" and "matches whole" are different things."""
+    """What becomes of a file: `SKIP` (no row matches), `KEEP` (not proven) or `KEEP_WHOLE` (every row matches).
+
+    An enum and never a bool: "not skipped" and "matches whole" are different things.
+    """
 
     SKIP = 0
     KEEP = 1

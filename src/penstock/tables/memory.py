@@ -43,7 +43,7 @@ from penstock.tables.table import count_partitions
 
 @dataclass(frozen=True)
 class MemoryTable:
-    """Files with the partition values of each; every file's rows share them."""
+    """Arrow rows as a partitioned table in memory; made by `from_rows`."""
 
     schema: pa.Schema
     fields: tuple[PartitionField, ...]

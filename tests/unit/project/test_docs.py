@@ -31,6 +31,7 @@ from penstock.maps.shredding import chosen_property
 from penstock.spark.stream.stream_reader import _PLACE
 from penstock.stream.stream_options import StreamOptions
 from tests.s3.server import KEY_ID, SECRET, running
+from tests.unit.project.public_interface import public_names
 from tools.run_doc_blocks import Block, DocError, read_blocks, run_file
 
 ROOT = Path(__file__).parents[3]
@@ -223,13 +224,20 @@ def anchors_of(page: Path) -> set[str]:
     return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in headings}
 
 
-def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_path):
-    pytest.importorskip("material", reason="the site needs pip install '.[docs]'")
-    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(tmp_path / "site")]
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    """The built site; a warning is an error."""
+    pytest.importorskip("mkdocstrings", reason="the site needs pip install '.[docs]'")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    built = {path: path.read_text(encoding="utf-8") for path in (tmp_path / "site").rglob("*.html")}
+    return folder
+
+
+def test_the_site_loads_nothing_from_elsewhere(site):
+    built = {path: path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
     assert len(built) == len(PAGES) + 1  # and one for what is not found
     for path, text in built.items():
         assert not re.search(r'<(?:script|link|img|iframe)[^>]+(?:src|href)="(?:https?:)?//', text), path
@@ -256,6 +264,12 @@ def test_no_command_in_the_reference_is_gone():
 
 def test_every_public_name_is_in_the_reference():
     assert missing(penstock.__all__, reference("python")) == []
+
+
+def test_everything_reachable_from_public_names_is_in_the_python_reference(site):
+    page = (site / "reference/python.html").read_text(encoding="utf-8")
+    documented = set(re.findall(r'id="(penstock\.[\w.]+)"', page))
+    assert sorted(public_names(ROOT / "src") - documented) == []
 
 
 def test_every_option_is_in_the_reference():

@@ -37,7 +37,12 @@ NAN = float("nan")
 
 @dataclass(frozen=True, init=False)
 class Coalesce:
-    """Logical partitions below a size, or of given values, share files."""
+    """A rule: logical partitions of `columns` that are smaller than `below`, or listed in `values`, share files.
+
+    `below` is 32 MB unless `values` are listed; with `values` and no `below`, only these share files. Sizes are bytes,
+    or text such as `"8MB"`. Of several columns, each value is a tuple. A shared file ends where the record of its
+    logical partitions would be longer than `record_bytes` (256 KB).
+    """
 
     columns: tuple[str, ...]
     below: int | None

@@ -42,7 +42,8 @@ from penstock.tables.table import count_partitions
 
 @dataclass(frozen=True)
 class HiveTable:
-    """A declared layout; it holds no listing, unless a cache was asked for."""
+    """A directory tree as a table, returned by `penstock.hive`. Every plan lists the directories again, unless
+    `cache_seconds` is set."""
 
     storage: Storage
     columns: tuple[pa.Field, ...]
@@ -205,10 +206,14 @@ def hive(
     cache_entries: int = 10_000,
     shredded: bool | None = None,
 ) -> HiveTable:
-    """Open a Hive-style directory tree; see the module for what is read when.
+    """Open a Hive-style directory tree as a table.
 
-    `shredded` says whether hot keys of maps lie in columns of their own in some files. Without it the first file tells
-    it, and Spark's reading of a later one that differs is an error; False trusts that there is none.
+    `partition_by` has the partition columns and their types: `"dt date, app string"`; `"auto"` infers them from one
+    branch. Without a `schema` the columns are those of the first file. `storage` is a catalog of PyIceberg's
+    configuration, or properties such as `{"s3.endpoint": …}`.
+
+    `shredded` says whether some files have hot keys of maps in columns of their own. Without it the first file decides,
+    and it is an error when Spark reads a later file that differs; with False no file is checked.
     """
     if lists_at_once < 1:
         raise LayoutError(f"lists_at_once is {lists_at_once}", hint="give 1 or more")

@@ -40,7 +40,7 @@ _TOTALS = {"rows": "total-records", "files": "total-data-files", "bytes": "total
 
 @dataclass(frozen=True)
 class IcebergTable:
-    """One version of an Iceberg table."""
+    """An Iceberg table at one snapshot, returned by `penstock.iceberg` and by `at()`."""
 
     name: str
     table: Any = field(repr=False, compare=False)  # PyIceberg's
