@@ -32,6 +32,7 @@ from penstock.spark.stream.stream_reader import _PLACE
 from penstock.stream.stream_options import StreamOptions
 from tests.s3.server import KEY_ID, SECRET, running
 from tests.unit.project.public_interface import public_names
+from tools.check_imports import LAYERS
 from tools.run_doc_blocks import Block, DocError, read_blocks, run_file
 
 ROOT = Path(__file__).parents[3]
@@ -207,7 +208,7 @@ def test_a_value_that_only_an_interpreter_would_show_is_found(tmp_path):
 # Links, and the site
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=name_of)
+@pytest.mark.parametrize("page", [*PAGES, *ROOT.glob("*.md")], ids=name_of)
 def test_links_lead_to_pages_and_headings(page):
     for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
         if link.startswith(("https://", "http://")):
@@ -242,6 +243,13 @@ def test_the_site_loads_nothing_from_elsewhere(site):
     for path, text in built.items():
         assert not re.search(r'<(?:script|link|img|iframe)[^>]+(?:src|href)="(?:https?:)?//', text), path
         assert "```" not in text, f"{path} has a fence that became no block"
+
+
+def test_the_guide_for_contributors_names_every_package_in_order_and_only_tests_that_exist():
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.+?) \|", guide, re.MULTILINE)
+    assert tuple(re.findall(r"`(\w+)`", " ".join(rows))) == LAYERS
+    assert [path for path in re.findall(r"tests/[\w/]+(?:\.py)?", guide) if not (ROOT / path).exists()] == []
 
 
 # The reference is complete
