@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from uuid import uuid4
 
-from pyiceberg.avro.file import AvroFile
 from pyiceberg.manifest import (
     DATA_FILE_TYPE,
     DEFAULT_READ_VERSION,
@@ -34,6 +33,8 @@ from pyiceberg.types import NestedField, StringType, StructType
 
 from penstock.errors import LakeError
 from penstock.lake.write.data_files import WrittenFile
+from penstock.tables.iceberg.manifest.avro import read_header
+from penstock.tables.iceberg.manifest.entrywise import ExactDecoder, read_records
 
 _OWN = (
     NestedField(100_001, "logical_partition_values", StringType(), required=False),
@@ -66,15 +67,16 @@ def data_file(written: WrittenFile) -> DataFile:
 def read_entries(manifest: ManifestFile, io: Any) -> list[ManifestEntry]:
     """The live entries of a manifest, with Penstock's fields."""
     schema = manifest_entry_schema_with_data_file(DEFAULT_READ_VERSION, _OWN_TYPE)
-    with AvroFile[ManifestEntry](
-        io.new_input(manifest.manifest_path),
+    data = io.new_input(manifest.manifest_path).open().read()
+    _, entries = read_records(
+        read_header(data),
+        data,
+        ExactDecoder,
         schema,
-        read_types={-1: ManifestEntry, 2: DataFile},
-        read_enums={0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent},
-    ) as reader:
-        return [
-            _inherit_from_manifest(entry, manifest) for entry in reader if entry.status != ManifestEntryStatus.DELETED
-        ]
+        types={-1: ManifestEntry, 2: DataFile},
+        enums={0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent},
+    )
+    return [_inherit_from_manifest(entry, manifest) for entry in entries if entry.status != ManifestEntryStatus.DELETED]
 
 
 class Manifests:

@@ -1,16 +1,23 @@
-"""A manifest read by PyIceberg, entry by entry: the way out for files that the fast reader refuses.
+"""A manifest read by PyIceberg, entry by entry: for files that the fast reader refuses, and for writers.
 
-The file is read in its own schema, not in the one of PyIceberg's entries: that one knows version 2 only, and would
-lose what version 3 and Penstock add.
+A file that the fast reader refuses is read in its own schema, not in the one of PyIceberg's entries: that one knows
+version 2 only, and would lose what version 3 and Penstock add.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import struct
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
+from pyiceberg.avro.codecs import KNOWN_CODECS
+from pyiceberg.avro.decoder import StreamingBinaryDecoder, new_decoder
+from pyiceberg.avro.resolver import resolve_reader
+from pyiceberg.schema import Schema
+from pyiceberg.typedef import EMPTY_DICT
+from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
 from penstock.tables.iceberg.manifest.avro import Header, PartitionColumn
 from penstock.tables.iceberg.manifest.entry_fields import BOUNDS, COLUMNS, COUNTS, NAMES, OWN_NAMES
@@ -23,12 +30,14 @@ Read = tuple[dict[str, pa.Array], list[tuple[PartitionColumn, pa.Array]]]
 def read_entrywise(header: Header, data: bytes) -> Read | None:
     """The columns of a manifest; None where PyIceberg cannot read it either."""
     try:
-        fields, entries = _entries(header, data)
+        schema, entries = read_records(header, data)
     except Exception:
         return None
     columns: dict[str, pa.Array] = {}
     partition: list[tuple[PartitionColumn, pa.Array]] = []
-    todo: list[tuple[Any, list[Any]]] = [(field, [entry[i] for entry in entries]) for i, field in enumerate(fields)]
+    todo: list[tuple[Any, list[Any]]] = [
+        (field, [entry[i] for entry in entries]) for i, field in enumerate(schema.fields)
+    ]
     try:
         for field, values in todo:
             if field.field_id == 2:
@@ -45,30 +54,51 @@ def read_entrywise(header: Header, data: bytes) -> Read | None:
     return columns, partition
 
 
-def _entries(header: Header, data: bytes) -> tuple[Sequence[Any], list[Any]]:
-    """Block after block, down to the last byte: PyIceberg's own loop takes a file cut short for its end.
+def read_records(
+    header: Header,
+    data: bytes,
+    decoder: Callable[[bytes], Any] = StreamingBinaryDecoder,
+    schema: Schema | None = None,
+    types: Any = EMPTY_DICT,
+    enums: Any = EMPTY_DICT,
+) -> tuple[Schema, list[Any]]:
+    """The records of an Avro file, in its own schema unless another is given, down to the last byte.
 
-    And with its decoder in Python: the compiled one of 0.12 reads doubles as floats (iceberg-python#3808).
+    PyIceberg's own loop takes a file that was cut short for a complete one.
     """
-    from pyiceberg.avro.codecs import KNOWN_CODECS
-    from pyiceberg.avro.decoder import StreamingBinaryDecoder
-    from pyiceberg.avro.resolver import resolve_reader
-    from pyiceberg.utils.schema_conversion import AvroSchemaConversion
-
-    schema = AvroSchemaConversion().avro_to_iceberg(json.loads(header.meta["avro.schema"]))
-    reader = resolve_reader(schema, schema)
+    stored = AvroSchemaConversion().avro_to_iceberg(json.loads(header.meta["avro.schema"]))
+    reader = resolve_reader(stored, schema or stored, types, enums)
     codec: Any = dict(KNOWN_CODECS)[header.meta.get("avro.codec", b"null").decode()]  # type: ignore[index]
     body = data[header.end :]
     stream = StreamingBinaryDecoder(body)
     sync = stream.read(_SYNC)
-    entries: list[Any] = []
+    records: list[Any] = []
     while stream.tell() < len(body):
         count, block = stream.read_int(), stream.read_bytes()
-        decoder = StreamingBinaryDecoder(block if codec is None else codec.decompress(block))
-        entries += [reader.read(decoder) for _ in range(count)]
+        values = decoder(block if codec is None else codec.decompress(block))
+        records += [reader.read(values) for _ in range(count)]
         if stream.read(_SYNC) != sync:
             raise ValueError("a block does not end where it should")
-    return schema.fields, entries
+    return stored, records
+
+
+class ExactDecoder:
+    """PyIceberg's compiled decoder with exact doubles: that of 0.12 reads them as floats (iceberg-python#3808).
+
+    Unlike the decoder in Python, it does not notice numbers of more than 64 bits.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._decoder = new_decoder(data)
+
+    def __getattr__(self, name: str) -> Any:
+        method = self.__dict__[name] = getattr(self._decoder, name)
+        return method
+
+    def read_double(self) -> float:
+        """Eight bytes as they are."""
+        value: float = struct.unpack("<d", self._decoder.read(8))[0]
+        return value
 
 
 def _slow_column(name: str, values: Sequence[Any]) -> pa.Array:
