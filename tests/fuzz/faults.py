@@ -27,6 +27,7 @@ from penstock.expr.tree import TRUE, Call, In, Literal
 from penstock.prune import facts, residual, transforms
 from penstock.prune import ordered_keys as keys
 from penstock.prune.domain import Domain
+from penstock.tables.iceberg.manifest import entrywise
 from penstock.tables.iceberg.manifest import logical_values as logical
 from penstock.tables.iceberg.manifest.manifest_cache import default_cache
 from penstock.tables.iceberg.metadata import catalogs as opened
@@ -167,6 +168,14 @@ def _faults() -> tuple[Fault, ...]:
         Fault("a transform is projected strictly", transforms, "_project_interval", _strictly, lake),
         Fault("a bucket is that of another value", transforms, "transform_function", _other_bucket, lake),
         Fault("x <= 5 leaves out 5", truth, "_compared", _open_end),
+        Fault(
+            "doubles are rounded when a manifest is written again",
+            entrywise.ExactDecoder,
+            "read_double",
+            lambda _: lambda self: self._decoder.read_double(),
+            ("managed",),
+            writes=True,
+        ),
     )
 
 
