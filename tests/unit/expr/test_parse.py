@@ -223,6 +223,13 @@ def test_a_subtraction_from_a_string_may_be_a_word_without_quotes(text: str, why
         filter_mask(bind_text(text, rows.schema), rows)
 
 
+@pytest.mark.parametrize("pattern", ["'a%'", "'%a%'", "'a!%%' ESCAPE '!'"])
+def test_like_over_a_function_that_cannot_be_evaluated_is_an_error_of_ours(pattern: str) -> None:
+    rows = pa.table({"s": ["a", "b"]})
+    with pytest.raises(EvaluationError, match="not known for these arguments"):
+        filter_mask(bind_text(f"concat(s, date_from_unix_date(4000000)) LIKE {pattern}", rows.schema), rows)
+
+
 @pytest.mark.parametrize(
     ("ddl", "said"),
     [

@@ -218,7 +218,7 @@ def _evaluate_node(node: Expr, below: tuple[Vector, ...], size: _Size, zone: str
             return Vector(compare(node.op, below[0].values, below[1].values), failed)
         case In() if all(option.type == node.child.type for option in node.options):
             return Vector(_member(node, below[0].values), below[0].failed)
-        case Like():
+        case Like() if node.child.type == pa.string():
             parts = parts_of(node.pattern, node.escape)
             return _all_failed(node, count) if parts is None else Vector(match(below[0].values, parts), below[0].failed)
         case Cast() if node.child.type is not None and castable(node.child.type, node.type):
