@@ -4,7 +4,7 @@
 value, and Spark's filter drops the rows whose `_metadata.row_index` is in it. *Equality deletes* are a relation of
 their own: one row for each deleted key with the number of its delete file; a data file carries the numbers of the
 delete files that apply to it, and a left anti join drops the rows whose key is listed by one of them. Which delete
-applies to which file is decided in `tables/iceberg/deletes.py`, here as for `table.arrow()`.
+applies to which file is decided in `tables/iceberg/scan/delete_files.py`, here as for `table.arrow()`.
 
 Only files with deletes go this way: they are a branch of their own beside the clean ones.
 """

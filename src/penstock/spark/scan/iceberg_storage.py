@@ -2,7 +2,7 @@
 
 The files need not lie where the metadata does, and nobody knows where they lie before a plan is made. So the scan's
 options hold the table's properties for the buckets that the metadata names, and for S3 in general; before files are
-read, each bucket is checked to be open with them (see `s3.py` for why it might not be).
+read, each bucket is checked to be open with them (see `s3a_options.py` for why it might not be).
 """
 
 from __future__ import annotations

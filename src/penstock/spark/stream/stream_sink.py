@@ -6,7 +6,7 @@
     )
 
 A batch is in the table once, however often Spark runs it: its snapshot and its number in the table's properties are one
-commit, and a batch whose number is there is not committed again (`managed/commit.py`).
+commit, and a batch whose number is there is not committed again (`lake/commit/commit.py`).
 
 Spark makes a writer for the tasks of a batch, and another one in a process of its own that commits or aborts. Only
 tasks know which query they run for, so their messages say it.

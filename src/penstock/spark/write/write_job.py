@@ -1,6 +1,6 @@
 """Writing with Spark: rows are counted by partition, sent to the task that writes their file, and written there.
 
-    DataFrame ─→ rows of each partition, counted ─→ slots (tables/managed/slots) ─→ shuffle by slot ─→ sort ─→ Parquet
+    DataFrame ─→ rows of each partition, counted ─→ slots (lake/layout/slots) ─→ shuffle by slot ─→ sort ─→ Parquet
 
 Counting reads only what the partition needs. What is costly to compute is computed once and kept for both passes. Rows
 whose partition the count did not see, because the data changed in between, are given a slot by the task that gets them.
