@@ -1,8 +1,8 @@
 """What is new in a directory tree. Each poll lists only branches that the predicate admits, born before or after.
 
-A position says which files were read (`seen_files.py`). When there are new ones, all of them together are an *epoch*: they
-are read in the order that was asked for, in as many triggers as the limits want, and what comes meanwhile waits for the
-next one. So no partition is passed over because another one that sorts above it was read first.
+A position says which files were read (`seen_files.py`). When there are new ones, all of them together are an *epoch*:
+they are read in the order that was asked for, in as many triggers as the limits want, and later files wait for the next
+one. So no partition is passed over because another one that sorts above it was read first.
 
     {"seen": {…}, "epoch": {"target": {…}, "order": "partition-name", "after": [1789…, "dt=2026-05-17/a.parquet"]}}
 
