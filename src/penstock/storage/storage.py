@@ -153,9 +153,10 @@ def open_storage(location: str | os.PathLike[str], storage: Properties | str | N
     if "\0" in text:
         raise StorageError(f"{text!r} is no path: it holds a NUL", hint="check the path")
     parts = urlsplit(text)
-    properties = properties_of(storage)
     if parts.scheme in _S3:
-        return _open_s3(parts.scheme, text.split(":", 1)[1], properties)
+        return _open_s3(parts.scheme, text.split(":", 1)[1], properties_of(storage))
+    # A local path needs no account; reading PyIceberg's configuration loads pydantic and more, a fifth of a first plan.
+    properties = {} if storage is None else properties_of(storage)
     if parts.scheme == "file":
         if parts.netloc not in ("", "localhost"):
             raise StorageError(f"file://{parts.netloc}/… names a host", hint="an absolute path has three slashes")

@@ -1,7 +1,11 @@
 """The public names are all there, each from where it lives; a wrong one is an ordinary AttributeError."""
 
+import subprocess
+import sys
 from importlib import metadata
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import penstock
@@ -16,6 +20,16 @@ def test_every_public_name_can_be_loaded():
 
 def test_a_public_name_is_the_object_of_its_module():
     assert penstock.PenstockError is errors.PenstockError
+
+
+def test_a_plan_of_local_directories_does_not_load_pyiceberg_or_spark(tmp_path):
+    (tmp_path / "app=a").mkdir()
+    pq.write_table(pa.table({"n": [1]}), tmp_path / "app=a" / "1.parquet")
+    plan = f"penstock.hive({str(tmp_path)!r}, partition_by='app string').plan('n > 0')"
+    loaded = "[name for name in ('pyiceberg', 'pydantic', 'datafusion', 'pyspark') if name in sys.modules]"
+    script = f"import sys, penstock; print(len({plan}.files), {loaded})"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "1 []\n"
 
 
 def test_a_wrong_name_is_an_attribute_error():

@@ -30,7 +30,7 @@ def iceberg(
     """Open a table by its metadata file (`…/v3.metadata.json`), or by its folder when that has a version hint."""
     from pyiceberg.table import StaticTable
 
-    place = open_storage(metadata, storage)
+    place = open_storage(metadata, properties_of(storage))  # data files may lie elsewhere than the metadata
     location = place.path if place.scheme == "file" else place.url
     with clear_errors(f"the metadata {location}", place.properties):
         table = StaticTable.from_metadata(location, dict(place.properties))
