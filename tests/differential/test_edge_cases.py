@@ -19,7 +19,7 @@ from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Bounds, Derived, Exact, Tuples
 from penstock.prune.judge import Pruner
-from penstock.prune.transforms import source_range
+from penstock.prune.transforms import transform_of
 
 DDL = "s string, t string, i int, l bigint, f double, d date, ts timestamp, n timestamp_ntz"
 DDL += ", x decimal(5,2), m map<string,string>"
@@ -379,7 +379,7 @@ class TestTransforms:
     @pytest.mark.parametrize("transform", ["year", "month", "day", "hour"])
     @pytest.mark.parametrize("value", [-800, -13, -1, 0, 1, 11, 12, 56])
     def test_the_boundaries_of_every_time_transform(self, column, transform, value):
-        low, high = source_range(transform, term(column).type, value)
+        low, high = transform_of(transform).source_range(term(column).type, value)
         one = derived(column, transform, [value])
         word = "TIMESTAMP" if column == "ts" else "TIMESTAMP_NTZ"
         end = "Z" if column == "ts" else ""
@@ -503,7 +503,7 @@ def test_the_range_of_a_partition_value_is_exactly_what_is_transformed_to_it(t, 
     def of(key):
         return function(Decimal(key).scaleb(-t.scale) if pa.types.is_decimal(t) else key)
 
-    low, high = source_range(transform, t, value)
+    low, high = transform_of(transform).source_range(t, value)
     assert of(low) == value
     assert of(high - 1) == value
     assert of(low - 1) != value

@@ -165,7 +165,7 @@ def _faults() -> tuple[Fault, ...]:
         Fault("NOT IN forgets its NULL", simplify, "_membership", _null_forgotten),
         Fault("equality deletes are ignored", iceberg_read, "listed", _no_deletes, ("iceberg",)),
         Fault("the residual of a kept file is dropped", residual, "residuals", _residual_dropped),
-        Fault("a transform is projected strictly", transforms, "_project_interval", _strictly, lake),
+        Fault("a transform is projected strictly", transforms, "project_interval", _strictly, lake),
         Fault("a bucket is that of another value", transforms, "transform_function", _other_bucket, lake),
         Fault("x <= 5 leaves out 5", truth, "_compared", _open_end),
         Fault(

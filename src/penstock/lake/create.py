@@ -16,14 +16,8 @@ from penstock.lake.layout.table_layout import Layout, rule_properties, typed_rul
 from penstock.lake.write.data_files import check_format
 from penstock.lake.write.new_sidecars import schema_with_sidecars
 from penstock.maps.shred_rule import Shred
+from penstock.tables.partitioning import parse_field
 
-_FIELD = re.compile(r"\s*(?:(\w+)\s*\((.*)\)|(.+?))\s*")
-_TRANSFORMS = {
-    "identity": "identity", "year": "year", "years": "year", "month": "month", "months": "month", "day": "day",
-    "days": "day", "date": "day", "hour": "hour", "hours": "hour", "bucket": "bucket", "truncate": "truncate",
-    "void": "void",
-}  # fmt: skip
-_SUFFIX = {"bucket": "bucket", "truncate": "trunc", "void": "null"}
 _SMALL_INTEGERS = {pa.int8(), pa.int16()}
 
 
@@ -76,15 +70,13 @@ def partition_spec(schema: Any, partition_by: str | Sequence[str]) -> Any:
 
     fields, names = [], set[str]()
     for i, text in enumerate(_texts(partition_by)):
-        transform, column, width = _parse(text)
-        source = _source(schema, column, text)
-        written = f"{transform}[{width}]" if width is not None else transform
-        applied = parse_transform(written)
+        written, transform = parse_field(text)
+        column = written.strip("`")
+        source, applied = _source(schema, column, text), parse_transform(transform.text)
         if not applied.can_transform(source.field_type):
-            said = f"partition_by {text!r}: {column} is a {source.field_type}, which has no {transform}"
+            said = f"partition_by {text!r}: {column} is a {source.field_type}, which has no {transform.name}"
             raise SchemaError(said, hint="choose another transform or column")
-        base = column.replace(".", "_")
-        name = column if transform == "identity" else f"{base}_{_SUFFIX.get(transform, transform)}"
+        name = transform.field_name(column)
         if name.lower() in names:
             raise SchemaError(f"partition_by names {name} twice", hint="name each once")
         names.add(name.lower())
@@ -102,29 +94,6 @@ def _texts(partition_by: str | Sequence[str]) -> list[str]:
     if not isinstance(partition_by, str):
         return list(partition_by)
     return [part.strip() for part in re.split(r",(?![^(]*\))", partition_by) if part.strip()]
-
-
-def _parse(text: str) -> tuple[str, str, int | None]:
-    """Transform, column and width of one field."""
-    found = _FIELD.fullmatch(text) if isinstance(text, str) else None
-    hint = "write app, day(ts), bucket(16, user_id) or truncate(4, name)"
-    if found is None:
-        raise SchemaError(f"partition_by {text!r} is no partition field", hint=hint)
-    if found[1] is None:
-        return "identity", found[3].strip("`"), None
-    transform = _TRANSFORMS.get(found[1].lower())
-    if transform is None:
-        raise SchemaError(f"partition_by {text!r}: there is no transform {found[1]!r}", hint=hint)
-    given = [part.strip().strip("`") for part in found[2].split(",")]
-    if transform not in ("bucket", "truncate"):
-        if len(given) != 1 or not given[0]:
-            raise SchemaError(f"partition_by {text!r}: {transform} takes one column", hint=hint)
-        return transform, given[0], None
-    numbers = [part for part in given if part.isdigit()]
-    columns = [part for part in given if not part.isdigit()]
-    if len(numbers) != 1 or len(columns) != 1 or int(numbers[0]) < 1:
-        raise SchemaError(f"partition_by {text!r}: {transform} takes a number and a column", hint=hint)
-    return transform, columns[0], int(numbers[0])
 
 
 def _source(schema: Any, column: str, text: str) -> Any:

@@ -28,7 +28,7 @@ from penstock.prune.facts import Bounds, Derived, Exact, Term, Tuples
 from penstock.prune.image import image
 from penstock.prune.question import AllOf, Arm, Check, Question
 from penstock.prune.ranges import Rows, at, mask_of
-from penstock.prune.transforms import project
+from penstock.prune.transforms import transform_of
 
 Positions = npt.NDArray[np.int64]
 
@@ -89,7 +89,7 @@ class Evidence:
             return witness.admits(domain, rows)
         key = (id(witness), id(domain))
         if key not in self._projected:  # the domain is kept beside its projection, so that its id stays its own
-            self._projected[key] = (domain, project(domain, witness.term.transform))
+            self._projected[key] = (domain, transform_of(witness.term.transform).project(domain))
         projected = self._projected[key][1]
         return witness.admits(projected, rows)
 

@@ -29,9 +29,17 @@ from penstock.expr.tree import Expr
 from penstock.expr.types import is_float
 from penstock.prune.column_pairs import Span
 from penstock.prune.domain import Domain
-from penstock.prune.ordered_keys import INT64_MAX, INT64_MIN, array_keys, is_comparable, key_of
+from penstock.prune.ordered_keys import (
+    INT64_MAX,
+    INT64_MIN,
+    array_keys,
+    is_comparable,
+    key_of,
+    next_bytes_prefix,
+    next_prefix,
+)
 from penstock.prune.ranges import Ranges, Rows, at, mask_of
-from penstock.prune.transforms import next_bytes_prefix, next_prefix, transform_parts
+from penstock.prune.transforms import transform_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +50,8 @@ class Derived:
     transform: str
 
     def __str__(self) -> str:
-        name, width = transform_parts(self.transform)
-        return f"{name}({width}, {self.source})" if width else f"{name}({self.source})"
+        transform = transform_of(self.transform)
+        return f"{transform.name}({f'{transform.width}, ' if transform.width else ''}{self.source})"
 
 
 Term = Expr | Derived

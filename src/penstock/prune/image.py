@@ -32,7 +32,7 @@ from penstock.prune.domain import Domain
 from penstock.prune.facts import Bounds, Codes, Derived, Exact
 from penstock.prune.ordered_keys import key_of
 from penstock.prune.ranges import Ranges, Rows, at, mask_of
-from penstock.prune.transforms import is_ordered, source_ranges
+from penstock.prune.transforms import transform_of
 
 _MOST_IMAGES = 4
 _FEW = 4  # for at most one container in four, ends are evaluated for those alone and not kept
@@ -55,7 +55,7 @@ def source_of(fact: Exact | Bounds, with_laws: bool) -> Source | None:
     """What a fact says of its column in a form that an image can be made of; None when it says nothing of ranges."""
     if not with_laws and (isinstance(fact.term, Derived) or isinstance(fact, Bounds)):
         return None
-    if isinstance(fact.term, Derived) and not is_ordered(fact.term.transform):
+    if isinstance(fact.term, Derived) and not transform_of(fact.term.transform).is_ordered:
         return None
     return _source_of_bounds(fact) if isinstance(fact, Bounds) else _source_of_exact(fact)
 
@@ -64,7 +64,7 @@ def _source_of_exact(fact: Exact) -> Source | None:
     codes, dictionary = fact.encoded
     ends = (dictionary, dictionary)
     if isinstance(fact.term, Derived):
-        ranges = source_ranges(fact.term.transform, fact.term.source.type, dictionary)
+        ranges = transform_of(fact.term.transform).source_ranges(fact.term.source.type, dictionary)
         if ranges is None:
             return None
         ends = ranges
@@ -82,8 +82,8 @@ def _source_of_bounds(fact: Bounds) -> Source | None:
         return None
     lower, upper = fact.ranges.trusted()
     if isinstance(fact.term, Derived):
-        low = source_ranges(fact.term.transform, fact.term.source.type, lower)
-        high = source_ranges(fact.term.transform, fact.term.source.type, upper)
+        transform, source = transform_of(fact.term.transform), fact.term.source.type
+        low, high = transform.source_ranges(source, lower), transform.source_ranges(source, upper)
         if low is None or high is None:
             return None
         lower, upper = low[0], high[1]

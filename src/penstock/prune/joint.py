@@ -26,14 +26,8 @@ from penstock.prune.domain import Domain
 from penstock.prune.facts import Bounds, Derived, Exact, Fact
 from penstock.prune.ordered_keys import array_keys, has_int64_keys, is_comparable, key_of, value_of
 from penstock.prune.ranges import Ranges, Rows, at
-from penstock.prune.transforms import (
-    MOST_BUCKETED,
-    is_ordered,
-    project,
-    source_ranges,
-    transform_function,
-    transform_parts,
-)
+from penstock.prune.transform_functions import transform_function
+from penstock.prune.transforms import MOST_BUCKETED, transform_of
 
 
 @dataclass(frozen=True)
@@ -76,8 +70,8 @@ class Joint:
 
     @cached_property
     def _buckets(self) -> tuple[Exact, ...]:
-        found = (part for part in self.parts if isinstance(part, Exact))
-        return tuple(part for part in found if isinstance(part.term, Derived) and _name(part.term) == "bucket")
+        exact = (part for part in self.parts if isinstance(part, Exact))
+        return tuple(p for p in exact if isinstance(p.term, Derived) and transform_of(p.term.transform).is_hash)
 
     @cached_property
     def _ranges(self) -> Ranges | None:
@@ -143,14 +137,10 @@ def _proves_more(parts: Sequence[Exact | Bounds]) -> bool:
     return any(_has_span(part) for part in parts)
 
 
-def _name(term: Derived) -> str:
-    return transform_parts(term.transform)[0]
-
-
 def _has_span(part: Exact | Bounds) -> bool:
     if isinstance(part, Bounds):
         return not isinstance(part.term, Derived) and (part.lower is not None or part.upper is not None)
-    return isinstance(part.term, Derived) and is_ordered(part.term.transform)
+    return isinstance(part.term, Derived) and transform_of(part.term.transform).is_ordered
 
 
 def _span(part: Exact | Bounds) -> tuple[pa.Array, pa.Array] | None:
@@ -162,7 +152,7 @@ def _span(part: Exact | Bounds) -> tuple[pa.Array, pa.Array] | None:
         return None if ranges is None else ranges.trusted()
     assert isinstance(part.term, Derived)
     codes, dictionary = part.encoded
-    found = source_ranges(part.term.transform, part.term.source.type, dictionary)
+    found = transform_of(part.term.transform).source_ranges(part.term.source.type, dictionary)
     if found is None:
         return None
     unknown = codes == len(dictionary) if part.known is None else (codes == len(dictionary)) | ~part.known
@@ -171,4 +161,4 @@ def _span(part: Exact | Bounds) -> tuple[pa.Array, pa.Array] | None:
 
 
 def _projected(part: Exact | Bounds, domain: Domain) -> Domain:
-    return project(domain, part.term.transform) if isinstance(part.term, Derived) else domain
+    return transform_of(part.term.transform).project(domain) if isinstance(part.term, Derived) else domain

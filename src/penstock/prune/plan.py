@@ -23,7 +23,7 @@ from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.notebook import facts, grid
 from penstock.prune.ordered_keys import Key, value_of
 from penstock.prune.plan_report import Level, Report, ServedKey, human_bytes
-from penstock.prune.transforms import OF_UUID, source_range
+from penstock.prune.transforms import transform_of
 from penstock.prune.verdict import Reason, Verdict
 
 _SHOWN = 10
@@ -255,14 +255,14 @@ def _partition(judgement: Judgement, i: int) -> dict[str, PartitionValue]:
         if not isinstance(fact, Exact) or fact.name is None or (fact.known is not None and not fact.known[i]):
             continue
         term = fact.term
-        source, transform = (term.source, term.transform) if isinstance(term, Derived) else (term, "identity")
+        source, text = (term.source, term.transform) if isinstance(term, Derived) else (term, "identity")
+        transform = transform_of(text)
         physical = from_arrow(fact.single_values(np.array([i]))[0])[0]
-        span = source_range(transform, source.type, physical) or (None, None)
+        span = transform.source_range(source.type, physical) or (None, None)
         zone = judgement.pruner.zone
         lower, upper = (in_zone(_natural(key, source.type), zone) for key in span)
         value = in_zone(_value(fact.values[i], physical), zone)
-        shown = transform.removesuffix(OF_UUID)
-        found[fact.name] = PartitionValue(fact.name, str(source), shown, value, lower, upper)
+        found[fact.name] = PartitionValue(fact.name, str(source), transform.shown, value, lower, upper)
     return found
 
 

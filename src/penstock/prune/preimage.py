@@ -14,8 +14,7 @@ import pyarrow as pa
 from penstock.expr.tree import Call, Cast, Expr, Literal, is_term
 from penstock.expr.types import decimal_for, is_decimal, is_integer
 from penstock.prune.domain import Domain, Interval
-from penstock.prune.ordered_keys import Key
-from penstock.prune.transforms import next_prefix
+from penstock.prune.ordered_keys import Key, next_prefix
 
 
 def preimage(expr: Expr, wanted: Domain) -> tuple[Expr, Domain] | None:

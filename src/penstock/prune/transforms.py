@@ -1,43 +1,59 @@
-"""Iceberg's partition transforms: sets of source values projected to partition values, and the range back.
+"""Iceberg's partition transforms, one class each: everything that Penstock knows of a transform is in its entry here.
 
-The functions themselves (what day, bucket, truncate *are*) are PyIceberg's code, applied to the few keys at the ends of
-a set's intervals. Only two facts are added here, and both are proven in the tests against PyIceberg:
+The functions themselves (what day, bucket, truncate *are*) are PyIceberg's code. An entry adds how people write it, the
+type of its values, and how it prunes:
 
-* All transforms but bucket keep order, so the values of `[low, high]` land in `[T(low), T(high)]`.
-* A partition value of such a transform stands for one interval of source values (`source_range`).
+* `project`: the partition values that a container must have to be able to hold a value of a set (the *inclusive*
+  projection). A transform that keeps order takes `[low, high]` to `[T(low), T(high)]`; bucket goes point by point.
+* `source_range`: the one interval of source values that a partition value stands for, where there is one.
 
-Truncated integers at the lower end of their type, and hours 245,000 years away, are the exceptions to both: they wrap.
-
-`project` is the *inclusive* projection: a container can hold a value of the set only if its partition value is in the
-projected set. The *strict* projection (partition values for which every row is in the set) needs no code of its own; it
-is the complement of the projection of the complement:
+Both are proven in the tests against PyIceberg. Truncated integers at the lower end of their type, and hours 245,000
+years away, are the exceptions to both: they wrap. The *strict* projection (partition values for which every row is in
+the set) needs no code of its own; it is the complement of the projection of the complement:
 
     strict(D) = complement(project(complement(D)))
 
-An unknown or void transform, or a key that PyIceberg cannot transform (a year past 9999), projects to everything.
+An unknown or void transform, or a key that PyIceberg cannot transform (a year past 9999), projects to everything. To
+add a transform, write its class and list it in `_ENTRIES`; Spark computes it in Python until `spark/write` has an
+expression for it.
 
->>> project(Domain.points(pa.string(), ["iceberg"]), "truncate[3]").intervals
+>>> transform_of("truncate[3]").project(Domain.points(pa.string(), ["iceberg"])).intervals
 (('ice', 'ice\\x00'),)
->>> source_range("day", TIMESTAMP, 20590)  # 2026-05-17
-(1778976000000000, 1779062400000000)
+>>> transform_of("month").source_range(pa.date32(), 676)  # the days of May 2026
+(20574, 20605)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from penstock.errors import SchemaError
+from penstock.expr.kernels.civil import DAY
+from penstock.expr.kernels.decimals import from_unscaled
+from penstock.expr.kernels.physical import numbers, valid, vector
 from penstock.expr.kernels.python_values import from_arrow, to_arrow
-from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ, integer_range, is_decimal, is_integer, is_timestamp
+from penstock.expr.types import integer_range, is_decimal, is_integer, is_timestamp
 from penstock.prune.domain import Domain, Interval
-from penstock.prune.ordered_keys import Key, is_comparable, key_limits, key_of, successor, value_of
+from penstock.prune.ordered_keys import (
+    Key,
+    is_comparable,
+    key_limits,
+    key_of,
+    next_bytes_prefix,
+    next_prefix,
+    successor,
+    value_of,
+)
+from penstock.prune.transform_functions import OF_UUID, project_interval, transform_function, transformed_array
 
-OF_UUID = "@uuid"
 # Ranges of up to this many integers are bucketed value by value; an IN list has no such limit.
 MOST_BUCKETED = 50_000
 # More distinct partition values than this are not turned into ranges: it is done one by one.
@@ -45,252 +61,297 @@ MOST_RANGES = 50_000
 
 _HOUR = 3_600_000_000
 _MOST_HOURS = 2**31
-_PERIODS = {"year": "Y", "month": "M", "day": "D", "hour": "h"}
 
 
-def transform_parts(transform: str) -> tuple[str, int]:
-    """The name and the width of a transform: `bucket[16]` is ("bucket", 16), and so is `bucket[16]@uuid`.
+@dataclass(frozen=True)
+class Transform:
+    """A transform that is not known: it says nothing of its source. The entries below say more."""
 
-    >>> transform_parts("truncate[4]")
-    ('truncate', 4)
-    """
-    name, _, rest = transform.strip().lower().partition("@")[0].partition("[")
-    return name, int(rest.rstrip("]")) if rest.rstrip("]").isdigit() else 0
+    text: str  # as metadata spells it, `bucket[16]`
+    name: str
+    width: int = 0  # of bucket and truncate
 
+    aliases: ClassVar[tuple[str, ...]] = ()  # what people may write instead of the name
+    suffix: ClassVar[str] = ""  # of the names of partition fields, where it is not the transform's own name
+    has_width: ClassVar[bool] = False
+    is_ordered: ClassVar[bool] = False  # whether a partition value stands for one range of source values
+    is_hash: ClassVar[bool] = False
 
-def is_ordered(transform: str) -> bool:
-    """Whether a partition value stands for one range of source values, see `source_range`.
+    @property
+    def shown(self) -> str:
+        """The text as people know it."""
+        return self.text.removesuffix(OF_UUID)
 
-    >>> is_ordered("truncate[4]"), is_ordered("bucket[16]")
-    (True, False)
-    """
-    name, width = transform_parts(transform)
-    return name in _PERIODS or (name == "truncate" and width > 0)
+    def field_name(self, column: str) -> str:
+        """The name of a partition field of a column, where people give it none."""
+        return f"{column.replace('.', '_')}_{self.suffix or self.name}"
 
+    def on_type(self, kind: Any) -> str:
+        """The text of the transform for values of one of Iceberg's types."""
+        return self.text
 
-def result_type(transform: str, source: pa.DataType) -> pa.DataType | None:
-    """The type of the partition values; None for void and for transforms that are not known."""
-    name, width = transform_parts(transform)
-    if name == "identity" or (name == "truncate" and width > 0):
-        return source
-    if name == "day":
-        return pa.date32()
-    if name in _PERIODS or (name == "bucket" and width > 0):
-        return pa.int32()
-    return None
+    def result_type(self, source: pa.DataType) -> pa.DataType | None:
+        """The type of the partition values; None for void and for transforms that are not known."""
+        return None
 
-
-def project(domain: Domain, transform: str) -> Domain:
-    """The partition values that a container must have to be able to hold a value of the set."""
-    name, width = transform_parts(transform)
-    result = result_type(transform, domain.type)
-    if result is None:
+    def project(self, domain: Domain) -> Domain:
+        """The partition values that a container must have to be able to hold a value of the set."""
         return Domain.all(pa.int32())
-    if name == "identity":
+
+    def source_range(self, source: pa.DataType, value: Any) -> Interval | None:
+        """The interval of source keys that a partition value stands for; None where it says nothing of a range.
+
+        A null partition value stands for NULL alone and has no range either.
+        """
+        return None if value is None or not is_comparable(source) else self._range(source, value)
+
+    def _range(self, source: pa.DataType, value: Any) -> Interval | None:
+        return None
+
+    def on_array(self, array: pa.Array, kind: Any) -> pa.Array:
+        """The partition values of a column of one of Iceberg's types, dates and times as numbers."""
+        return transformed_array(array, self.text, kind)
+
+    def source_ranges(self, source: pa.DataType | None, values: pa.Array) -> tuple[pa.Array, pa.Array] | None:
+        """`source_range` for a column of partition values, closed at both ends: the first and the last source value.
+
+        An end that cannot be told is null. A range of strings has no last value; its end is the first value behind it,
+        which is a little too wide.
+        """
+        if source is None or not is_comparable(source) or len(values) > MOST_RANGES:
+            return None
+        ranges = [self.source_range(source, value) or (None, None) for value in from_arrow(values)]
+        limits = key_limits(source)
+
+        def end(key: Key | None, step: int) -> Any:
+            if key is None or isinstance(key, str | bytes):
+                return key
+            inside = limits is not None and limits[0] <= key - step <= limits[1]
+            return value_of(key - step, source) if inside else None
+
+        lows, highs = [end(low, 0) for low, _ in ranges], [end(high, 1) for _, high in ranges]
+        return to_arrow(lows, source), to_arrow(highs, source)
+
+    def texts(self, values: pa.Array) -> list[str] | None:
+        """Partition values for people; None where the values themselves are what people read."""
+        return None
+
+
+class Identity(Transform):
+    """The value itself."""
+
+    def field_name(self, column: str) -> str:
+        return column
+
+    def result_type(self, source: pa.DataType) -> pa.DataType:
+        return source
+
+    def project(self, domain: Domain) -> Domain:
         return domain
-    if name == "bucket":
-        return _project_bucket(domain, transform, result)
-    function = transform_function(transform, domain.type)
-    if function is None:
-        return Domain.all(result)
-    intervals = [_project_interval(i, function, domain.type, result, width) for i in domain.intervals]
-    if name == "truncate" and is_integer(domain.type):
-        intervals += [i for interval in domain.intervals for i in _wrapped(interval, domain.type, width)]
-    if name == "hour":
-        intervals += [i for interval in domain.intervals for i in _wrapped_hours(interval)]
-    return Domain.union_of(result, intervals, domain.null)
+
+    def _range(self, source: pa.DataType, value: Any) -> Interval:
+        key = key_of(value, source)
+        return key, successor(key)
+
+    def on_array(self, array: pa.Array, kind: Any) -> pa.Array:
+        return array
 
 
-def _project_bucket(domain: Domain, transform: str, result: pa.DataType) -> Domain:
-    if not domain.intervals:
-        return Domain.none(result, domain.null)
-    keys = domain.point_keys(MOST_BUCKETED)
-    function = transform_function(transform, domain.type)
-    if keys is None or function is None:
-        return Domain.all(result).with_null(domain.null)
-    count = transform_parts(transform)[1]
-    buckets: set[int] = set()
-    for key in keys:
-        bucket = function(value_of(key, domain.type))
-        if bucket is not None:
-            buckets.add(bucket)
-        if len(buckets) == count:
-            break
-    return Domain.points(result, buckets, domain.null)
+class Void(Transform):
+    """Always null: a field that was removed from a table of version 1."""
+
+    suffix = "null"
+
+    def on_array(self, array: pa.Array, kind: Any) -> pa.Array:
+        return pa.nulls(len(array), pa.int32())
 
 
-def _project_interval(
-    interval: Interval, function: Callable[[Any], Any], source: pa.DataType, result: pa.DataType, width: int
-) -> Interval:
-    low, high = interval
-    if isinstance(low, str | bytes) or isinstance(high, str | bytes):
-        # T(high) itself is reached only by values above it when `high` is no longer than the width.
-        end = high if high is None or len(high) <= width else successor(high[:width])
-        return (None if low is None else low[:width]), end
-    start = None if low is None else _transformed(low, function, source, result)
-    last = None if high is None else _transformed(high - 1, function, source, result)
-    return start, None if last is None else last + 1
+class Ordered(Transform):
+    """A transform that keeps order."""
+
+    is_ordered = True
+
+    def project(self, domain: Domain) -> Domain:
+        result = self.result_type(domain.type)
+        function = transform_function(self.text, domain.type)
+        if function is None:
+            return Domain.all(result)
+        intervals = [project_interval(i, function, domain.type, result, self.width) for i in domain.intervals]
+        intervals += [wrapped for i in domain.intervals for wrapped in self._wrapped(i, domain.type)]
+        return Domain.union_of(result, intervals, domain.null)
+
+    def _wrapped(self, interval: Interval, source: pa.DataType) -> Iterator[Interval]:
+        """Where values of an interval land whose results leave the type of results: writers let them wrap around."""
+        return iter(())
 
 
-def _wrapped(interval: Interval, source: pa.DataType, width: int) -> list[Interval]:
-    """Where truncation leaves the type at its lower end: writers let the result wrap around to the upper end.
+class Truncate(Ordered):
+    """Strings and binary cut to a width; numbers rounded down to a multiple of it."""
 
-    `truncate[10]` of the smallest int, -2147483648, is -2147483650, which is 2147483646 in 32 bits.
+    suffix = "trunc"
+    has_width = True
+
+    def result_type(self, source: pa.DataType) -> pa.DataType:
+        return source
+
+    def _wrapped(self, interval: Interval, source: pa.DataType) -> Iterator[Interval]:
+        """`truncate[10]` of the smallest int, -2147483648, is -2147483650, which is 2147483646 in 32 bits."""
+        if not is_integer(source):
+            return
+        least, most = integer_range(source)
+        first = -(-least // self.width) * self.width  # the first multiple inside of the type: below it, it is left
+        if first != least and (interval[0] is None or interval[0] < first):
+            value = first - self.width + (most - least + 1)
+            yield value, value + 1
+
+    def _range(self, source: pa.DataType, value: Any) -> Interval | None:
+        if isinstance(value, str | bytes):
+            if len(value) < self.width:  # it was not cut: it is the whole value
+                return value, successor(value)
+            return value, next_prefix(value) if isinstance(value, str) else next_bytes_prefix(value)
+        if is_integer(source) and value > integer_range(source)[1] + 1 - self.width:
+            return None  # it may have wrapped around
+        if is_integer(source) or is_decimal(source):
+            key = key_of(value, source)
+            return key, key + self.width
+        return None
+
+    def on_array(self, array: pa.Array, kind: Any) -> pa.Array:
+        """An error for a decimal near the lower end of its type: it may need a digit more than a manifest can hold."""
+        result = super().on_array(array, kind)
+        least = pc.min(result).as_py() if pa.types.is_decimal(result.type) else None
+        if least is not None and least < from_unscaled(10**kind.precision - 1, kind.scale).copy_negate():
+            what = f"{self.text} of a value near the lower end of {kind} does not fit {kind}"
+            raise SchemaError(what, hint="filter out those rows, or partition by identity or bucket")
+        return result
+
+
+class Period(Ordered):
+    """Years, months, days or hours since 1970."""
+
+    unit: ClassVar[str]  # NumPy's
+
+    def result_type(self, source: pa.DataType) -> pa.DataType:
+        return pa.int32()
+
+    def _range(self, source: pa.DataType, value: Any) -> Interval | None:
+        if not is_timestamp(source) and source != pa.date32():
+            return None
+        unit = "us" if is_timestamp(source) else "D"
+        periods = np.array([value, value + 1], f"datetime64[{self.unit}]")
+        low, high = periods.astype(f"datetime64[{unit}]").astype(np.int64)
+        return int(low), int(high)
+
+    def texts(self, values: pa.Array) -> list[str] | None:
+        if not is_integer(values.type):
+            return None
+        return [str(moment) for moment in values.to_numpy(zero_copy_only=False).astype(f"datetime64[{self.unit}]")]
+
+
+class Year(Period):
+    """Years since 1970."""
+
+    aliases, unit = ("years",), "Y"
+
+
+class Month(Period):
+    """Months since January 1970."""
+
+    aliases, unit = ("months",), "M"
+
+
+class Day(Period):
+    """Days since 1970-01-01, which are dates."""
+
+    aliases, unit = ("days", "date"), "D"
+
+    def result_type(self, source: pa.DataType) -> pa.DataType:
+        return pa.date32()
+
+    def on_array(self, array: pa.Array, kind: Any) -> pa.Array:
+        if not pa.types.is_timestamp(array.type):
+            return super().on_array(array, kind)
+        # PyIceberg's core rounds up a day's last second before 1970.
+        micros = array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64())
+        return vector(numbers(micros) // DAY, pa.int32(), valid(micros)).values
+
+
+class Hour(Period):
+    """Hours since 1970; 64 bits of microseconds hold moments more than 2^31 hours away, whose hours wrap around."""
+
+    aliases, unit = ("hours",), "h"
+
+    def _wrapped(self, interval: Interval, source: pa.DataType) -> Iterator[Interval]:
+        low, high = interval
+        if low is None or low < -_MOST_HOURS * _HOUR:
+            yield 2 * _MOST_HOURS - 2**63 // _HOUR - 1, None
+        if high is None or high > _MOST_HOURS * _HOUR:
+            yield None, 2**63 // _HOUR - 2 * _MOST_HOURS + 1
+
+    def _range(self, source: pa.DataType, value: Any) -> Interval | None:
+        may_have_wrapped = abs(value) >= 2 * _MOST_HOURS - 2**63 // _HOUR - 1
+        return None if may_have_wrapped else super()._range(source, value)
+
+
+class Bucket(Transform):
+    """A hash of the value, in a number of buckets.
+
+    The values of a uuid are text in Penstock and Spark, and Iceberg hashes its bytes: `bucket[16]@uuid` is the
+    transform of such texts.
     """
-    least, most = integer_range(source)
-    first = -(-least // width) * width  # the first multiple inside of the type: below it, truncation leaves it
-    if first == least or (interval[0] is not None and interval[0] >= first):
-        return []
-    value = first - width + (most - least + 1)
-    return [(value, value + 1)]
+
+    has_width = True
+    is_hash = True
+
+    def on_type(self, kind: Any) -> str:
+        return self.text + OF_UUID if str(kind) == "uuid" else self.text
+
+    def result_type(self, source: pa.DataType) -> pa.DataType:
+        return pa.int32()
+
+    def project(self, domain: Domain) -> Domain:
+        if not domain.intervals:
+            return Domain.none(pa.int32(), domain.null)
+        keys, function = domain.point_keys(MOST_BUCKETED), transform_function(self.text, domain.type)
+        if keys is None or function is None:
+            return Domain.all(pa.int32()).with_null(domain.null)
+        buckets: set[int] = set()
+        for key in keys:
+            bucket = function(value_of(key, domain.type))
+            if bucket is not None:
+                buckets.add(bucket)
+            if len(buckets) == self.width:
+                break
+        return Domain.points(pa.int32(), buckets, domain.null)
+
+    def on_array(self, array: pa.Array, kind: Any) -> pa.Array:
+        if str(kind) == "uuid" and pa.types.is_string(array.type):
+            array = pa.array([None if text is None else UUID(text).bytes for text in array.to_pylist()], pa.binary(16))
+        return super().on_array(array, kind)
 
 
-def _wrapped_hours(interval: Interval) -> list[Interval]:
-    """Moments more than 2^31 hours from 1970, which 64 bits of microseconds hold: their hours wrap around too."""
-    low, high = interval
-    found: list[Interval] = []
-    if low is None or low < -_MOST_HOURS * _HOUR:
-        found.append((2 * _MOST_HOURS - 2**63 // _HOUR - 1, None))
-    if high is None or high > _MOST_HOURS * _HOUR:
-        found.append((None, 2**63 // _HOUR - 2 * _MOST_HOURS + 1))
-    return found
-
-
-def _transformed(key: Key, function: Callable[[Any], Any], source: pa.DataType, result: pa.DataType) -> Key | None:
-    try:
-        return key_of(function(value_of(key, source)), result)
-    except (OverflowError, ValueError, ArithmeticError):
-        return None  # outside of what PyIceberg's calendar reaches
+_ENTRIES: dict[str, type[Transform]] = {
+    "identity": Identity,
+    "void": Void,
+    "year": Year,
+    "month": Month,
+    "day": Day,
+    "hour": Hour,
+    "truncate": Truncate,
+    "bucket": Bucket,
+}
+# What people may write -> the transform's own name, and whether it takes a width.
+TRANSFORM_NAMES = {word: (name, entry.has_width) for name, entry in _ENTRIES.items() for word in (name, *entry.aliases)}
 
 
 @lru_cache(maxsize=256)
-def transform_function(transform: str, source: pa.DataType) -> Callable[[Any], Any] | None:
-    """PyIceberg's function for physical values; None where the transform does not take the type.
+def transform_of(text: str) -> Transform:
+    """The entry of a transform as metadata spells it.
 
-    The values of a uuid are text here, and Iceberg hashes its bytes: `bucket[16]@uuid` is the transform of such texts.
+    >>> transform_of("bucket[16]").width, transform_of("bucket[16]@uuid").width
+    (16, 16)
     """
-    from pyiceberg.transforms import parse_transform
-
-    if transform.endswith(OF_UUID):
-        return _bucket_of_uuid(transform.removesuffix(OF_UUID))
-    iceberg = _iceberg_type(source)
-    if iceberg is None:
-        return None
-    found = parse_transform(transform)
-    if not found.can_transform(iceberg):
-        return None
-    return found.transform(iceberg)
-
-
-def _bucket_of_uuid(transform: str) -> Callable[[str], int | None]:
-    """The bucket of a uuid by its text; None for a text that is no value of such a column."""
-    from pyiceberg.transforms import parse_transform
-    from pyiceberg.types import UUIDType
-
-    function = parse_transform(transform).transform(UUIDType())
-
-    def bucket(text: str) -> int | None:
-        try:
-            value = UUID(text)
-        except ValueError:
-            return None
-        return function(value) if str(value) == text else None
-
-    return bucket
-
-
-def _iceberg_type(t: pa.DataType) -> Any:
-    from pyiceberg import types
-
-    if is_integer(t):
-        return types.LongType() if t == pa.int64() else types.IntegerType()
-    if is_decimal(t):
-        return types.DecimalType(t.precision, t.scale)
-    simple = {
-        pa.bool_(): types.BooleanType(),
-        pa.float32(): types.FloatType(),
-        pa.float64(): types.DoubleType(),
-        pa.string(): types.StringType(),
-        pa.binary(): types.BinaryType(),
-        pa.date32(): types.DateType(),
-        TIMESTAMP: types.TimestamptzType(),
-        TIMESTAMP_NTZ: types.TimestampType(),
-    }
-    return simple.get(t)
-
-
-def source_range(transform: str, source: pa.DataType, value: Any) -> Interval | None:
-    """The interval of source keys that a partition value stands for; None where it says nothing of a range.
-
-    A null partition value stands for NULL alone and has no range either.
-    """
-    name, width = transform_parts(transform)
-    if value is None or not is_comparable(source):
-        return None
-    if name == "identity":
-        key = key_of(value, source)
-        return key, successor(key)
-    if name == "truncate" and width > 0:
-        return _truncated_range(value, source, width)
-    if name == "hour" and abs(value) >= 2 * _MOST_HOURS - 2**63 // _HOUR - 1:
-        return None  # it may have wrapped around: see `_wrapped_hours`
-    if name in _PERIODS and (is_timestamp(source) or source == pa.date32()):
-        unit = "us" if is_timestamp(source) else "D"
-        periods = np.array([value, value + 1], f"datetime64[{_PERIODS[name]}]")
-        low, high = periods.astype(f"datetime64[{unit}]").astype(np.int64)
-        return int(low), int(high)
-    return None
-
-
-def source_ranges(transform: str, source: pa.DataType | None, values: pa.Array) -> tuple[pa.Array, pa.Array] | None:
-    """`source_range` for a column of partition values, closed at both ends: the first and the last source value.
-
-    An end that cannot be told is null. A range of strings has no last value; its end is the first value behind it,
-    which is a little too wide.
-    """
-    if source is None or not is_comparable(source) or len(values) > MOST_RANGES:
-        return None
-    ranges = [source_range(transform, source, value) or (None, None) for value in from_arrow(values)]
-    limits = key_limits(source)
-
-    def end(key: Key | None, step: int) -> Any:
-        if key is None or isinstance(key, str | bytes):
-            return key
-        inside = limits is not None and limits[0] <= key - step <= limits[1]
-        return value_of(key - step, source) if inside else None
-
-    return to_arrow([end(low, 0) for low, _ in ranges], source), to_arrow([end(high, 1) for _, high in ranges], source)
-
-
-def _truncated_range(value: Any, source: pa.DataType, width: int) -> Interval | None:
-    if isinstance(value, str):
-        # A value shorter than the width was not cut: it is the whole string.
-        return (value, next_prefix(value)) if len(value) >= width else (value, successor(value))
-    if isinstance(value, bytes):
-        return (value, next_bytes_prefix(value)) if len(value) >= width else (value, successor(value))
-    if is_integer(source) and value > integer_range(source)[1] + 1 - width:
-        return None  # it may have wrapped around: see `_wrapped`
-    if is_integer(source) or is_decimal(source):
-        key = key_of(value, source)
-        return key, key + width
-    return None
-
-
-def next_prefix(prefix: str) -> str | None:
-    """The smallest string above all strings with this prefix; None when there is none.
-
-    >>> next_prefix("ab"), next_prefix("a\\U0010ffff"), next_prefix("\\U0010ffff")
-    ('ac', 'b', None)
-    """
-    stripped = prefix.rstrip("\U0010ffff")
-    if not stripped:
-        return None
-    last = ord(stripped[-1]) + 1
-    # No string has half of a surrogate pair in it: U+D7FF is followed by U+E000.
-    return stripped[:-1] + chr(0xE000 if 0xD800 <= last <= 0xDFFF else last)
-
-
-def next_bytes_prefix(prefix: bytes) -> bytes | None:
-    """The same for binary."""
-    stripped = prefix.rstrip(b"\xff")
-    return stripped[:-1] + bytes([stripped[-1] + 1]) if stripped else None
+    name, _, rest = text.strip().lower().partition("@")[0].partition("[")
+    width = int(rest.rstrip("]")) if rest.rstrip("]").isdigit() else 0
+    entry = _ENTRIES.get(name, Transform)
+    return (Transform if entry.has_width and not width else entry)(text, name, width)

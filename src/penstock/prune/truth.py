@@ -27,9 +27,8 @@ from penstock.expr.kernels.python_values import to_arrow
 from penstock.expr.tree import Call, Cast, Compare, Expr, In, IsNull, Like, Literal, Not, fold, is_term, terms_of
 from penstock.expr.types import is_float
 from penstock.prune.domain import Domain
-from penstock.prune.ordered_keys import is_comparable, key_of, successor
+from penstock.prune.ordered_keys import is_comparable, key_of, next_prefix, successor
 from penstock.prune.preimage import preimage
-from penstock.prune.transforms import next_prefix
 
 # Of tests over more terms than this, NULL in one of them says nothing here.
 _MOST_TERMS = 8

@@ -21,6 +21,7 @@ from penstock.expr.tree import TRUE
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Derived, Exact, encode
 from penstock.prune.judge import Pruner
+from penstock.prune.transforms import transform_of
 from penstock.tables.iceberg.manifest.file_batch import FileBatch
 from penstock.tables.iceberg.manifest.members import Members, members_of
 from penstock.tables.iceberg.metadata.version import Version
@@ -28,7 +29,6 @@ from penstock.tables.iceberg.metadata.version import Version
 Numbers = npt.NDArray[np.int64]
 Label = tuple[tuple[str, str | None], ...]  # the fields of a partition: name, and value as text
 UNREADABLE = "(cannot be read as its type)"
-_PERIODS = {"year": "Y", "month": "M", "hour": "h"}
 
 
 @dataclass(frozen=True)
@@ -140,11 +140,7 @@ def _field(fact: Exact, files: Numbers, zone: str) -> Field:
 
 
 def _texts(values: pa.Array, transform: str, zone: str) -> list[str]:
-    period = _PERIODS.get(transform)
-    if period is not None:
-        moments = values.to_numpy(zero_copy_only=False).astype(f"datetime64[{period}]")
-        return [str(moment) for moment in moments]
-    return [_text(in_zone(value, zone)) for value in _natural(values)]
+    return transform_of(transform).texts(values) or [_text(in_zone(value, zone)) for value in _natural(values)]
 
 
 def _natural(values: pa.Array) -> Iterable[Any]:

@@ -36,7 +36,7 @@ from penstock.prune.judge import Pruner
 from penstock.prune.notebook import as_grid
 from penstock.prune.ordered_keys import is_comparable
 from penstock.prune.plan import Plan, make_plan
-from penstock.prune.transforms import transform_function
+from penstock.prune.transform_functions import transform_function
 from penstock.tables.partitioning import PartitionField, parse_partition_by
 from penstock.tables.table import count_partitions
 

@@ -9,7 +9,7 @@ from penstock.expr.tree import Column
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Bounds, Derived, Exact, Fact
 from penstock.prune.judge import Pruner
-from penstock.prune.transforms import transform_function
+from penstock.prune.transform_functions import transform_function
 from penstock.prune.verdict import Verdict
 
 X = Column(("x",), pa.int32())

@@ -12,7 +12,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import ListType, LongType, MapType, NestedField, StringType, StructType, UUIDType
 
 import penstock
-from penstock.prune.transforms import transform_function
+from penstock.prune.transform_functions import transform_function
 from tests.fixtures.iceberg_tables import create
 
 IDS = [uuid5(UUID(int=0), str(i)) for i in range(40)]

@@ -11,7 +11,10 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.expr.sql_text import quote_name
-from penstock.lake.layout.grouping import path_of, transform_array
+from penstock.expr.types import type_name
+from penstock.lake.layout.grouping import path_of
+from penstock.prune.transforms import Transform, transform_of
+from penstock.tables.iceberg.metadata.schema_columns import arrow_type
 
 _DAY, _HOUR = 86_400_000_000, 3_600_000_000
 
@@ -22,32 +25,34 @@ def partition_columns(schema: Any, spec: Any) -> list[Any]:
 
 
 def _column(field: Any, schema: Any) -> Any:
+    """The transform as an expression; one that has none here is computed in Python."""
     from pyspark.sql import functions as F
 
     kind = schema.find_field(field.source_id).field_type
     column = _source(schema, field.source_id)
-    name = str(field.transform)
-    match name.partition("[")[0]:
+    transform = transform_of(str(field.transform))
+    match transform.name:
         case "identity":
             return column
         case "void":
             return F.lit(None).cast("int")
-        case "bucket":
-            return _in_python(field, *_as_number(column, kind), "int")
-        case "truncate" if str(kind).startswith("decimal"):
-            # Spark's difference of two decimals of 38 digits loses the last digit of their scale.
-            return _in_python(field, column, kind, f"decimal({kind.precision},{kind.scale})")
-        case "truncate":
-            return _truncated(column, kind, int(name[len("truncate[") : -1]))
+        case "year":
+            return F.year(_days(column, kind)) - F.lit(1970)
+        case "month":
+            days = _days(column, kind)
+            return (F.year(days) - F.lit(1970)) * 12 + F.month(days) - 1
+        case "day":
+            return F.unix_date(_days(column, kind))
         case "hour" if str(kind) == "timestamp":
             return (F.unix_date(column.cast("date")).cast("bigint") * 24 + F.hour(column)).cast("int")
         case "hour":
             return _floor(F.unix_micros(column), _HOUR).cast("int")
-    days = _days(column, kind)
-    if name == "day":
-        return F.unix_date(days)
-    years = F.year(days) - F.lit(1970)
-    return years if name == "year" else years * 12 + F.month(days) - 1
+        case "bucket":
+            return _in_python(*_as_number(column, kind), transform)
+        case "truncate" if not str(kind).startswith("decimal"):
+            return _truncated(column, kind, transform.width)
+        case _:  # Spark's difference of two decimals of 38 digits loses the last digit of their scale
+            return _in_python(column, kind, transform)
 
 
 def _source(schema: Any, field_id: int) -> Any:
@@ -115,18 +120,19 @@ def _as_number(column: Any, kind: Any) -> tuple[Any, Any]:
             return column, kind
 
 
-def _in_python(field: Any, column: Any, kind: Any, result: str) -> Any:
+def _in_python(column: Any, kind: Any, transform: Transform) -> Any:
     from pyspark.sql import functions as F
 
-    transform = field.transform
+    result = transform.result_type(arrow_type(kind, transform.text))
+    spark_type = "int" if result in (None, pa.date32()) else type_name(result)
     if hasattr(F, "arrow_udf"):
 
         def transform_all(values: pa.Array) -> pa.Array:
-            return transform_array(values, transform, kind)
+            return transform.on_array(values, kind)
 
-        return F.arrow_udf(transform_all, result)(column)
+        return F.arrow_udf(transform_all, spark_type)(column)
 
     def transform_one(value: Any) -> Any:
-        return transform_array(pa.array([value]), transform, kind)[0].as_py()
+        return transform.on_array(pa.array([value]), kind)[0].as_py()
 
-    return F.udf(transform_one, result)(column)
+    return F.udf(transform_one, spark_type)(column)

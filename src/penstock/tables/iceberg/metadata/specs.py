@@ -16,7 +16,8 @@ import pyarrow as pa
 from penstock.errors import LakeError
 from penstock.expr.tree import Column
 from penstock.prune.facts import Term
-from penstock.prune.transforms import OF_UUID, result_type, transform_function
+from penstock.prune.transform_functions import transform_function
+from penstock.prune.transforms import transform_of
 from penstock.tables.iceberg.metadata.schema_columns import Columns, arrow_type
 from penstock.tables.partitioning import PartitionField
 
@@ -78,18 +79,18 @@ def _spec(spec: Any, metadata: Any, columns: Columns) -> Spec:
 
 
 def _field(position: int, field: Any, metadata: Any, columns: Columns) -> SpecField:
-    transform = str(field.transform)
+    transform = transform_of(str(field.transform))
     source = columns.by_id.get(field.source_id)
     origin = _type_of(field.source_id, [columns.schema, *reversed(metadata.schemas)])
-    arrow = None if origin is None else result_type(transform, arrow_type(origin, field.name))
+    arrow = None if origin is None else transform.result_type(arrow_type(origin, field.name))
     kind = None if arrow is None else field.transform.result_type(origin)
     found = None
     if arrow is not None and source is not None:
         assert source.type is not None
-        meant = transform + OF_UUID if str(origin) == "uuid" and transform.startswith("bucket") else transform
+        meant = transform.on_type(origin)
         if meant == "identity" or transform_function(meant, source.type) is not None:
             found = PartitionField(field.name, source, meant)
-    return SpecField(position, field.name, transform, found, arrow, kind, field.source_id)
+    return SpecField(position, field.name, transform.text, found, arrow, kind, field.source_id)
 
 
 def _type_of(source_id: int, schemas: Sequence[Any]) -> Any:
