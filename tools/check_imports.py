@@ -27,6 +27,7 @@ LAYERS = (
     "expr",
     "prune",
     "storage",
+    "formats",
     "maps",
     "stream",
     "tables",

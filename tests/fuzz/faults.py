@@ -81,7 +81,7 @@ def _digit_lost(to_unscaled: Any) -> Any:
 
 
 def _tuple_dropped(read: Any) -> Any:
-    def wrong(text: str) -> Any:
+    def wrong(text: str | None) -> Any:
         record = read(text)
         if record is None or len(record.tuples) < 2:
             return record
@@ -158,7 +158,7 @@ def _faults() -> tuple[Fault, ...]:
         Fault("a law is declared where there is none", laws, "_law_of", _invented),
         Fault("the slack of a law is dropped", laws, "_law_of", _slack_dropped),
         Fault("the last digit of decimals is lost", keys, "to_unscaled", _digit_lost),
-        Fault("a tuple is dropped from a record", logical, "_read", _tuple_dropped, ("managed",)),
+        Fault("a tuple is dropped from a record", logical, "read_tuples", _tuple_dropped, ("managed",)),
         Fault("a null count is taken for zero", facts.Bounds, "may_be_null", _nothing_is("null"), lake),
         Fault("NaN is forgotten beside bounds", facts.Bounds, "may_be_nan", _nothing_is("NaN"), lake),
         Fault("an upper bound is cut and not raised", pyiceberg_files, _CUT, lambda _: _cut, ("managed",), writes=True),

@@ -21,7 +21,7 @@ from penstock.maps.merge import first_known, lookup, merge
 from penstock.maps.nested_fields import field_at, with_field
 from penstock.maps.shred_rule import MIRROR
 from penstock.maps.sidecar_footer import Shredded
-from penstock.maps.sidecar_record import State
+from penstock.maps.sidecar_states import State
 
 Path = tuple[str, ...]
 

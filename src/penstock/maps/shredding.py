@@ -11,12 +11,12 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.errors import PenstockError, PenstockWarning
+from penstock.formats.manifest_record import SidecarRecord
 from penstock.maps.name_lists import read_names
 from penstock.maps.nested_fields import field_at, with_field
 from penstock.maps.shred_rule import MIRROR, PREFIX, Shred, from_properties
 from penstock.maps.sidecar_columns import Sidecar, path_of, source_map
 from penstock.maps.sidecar_footer import to_footer
-from penstock.maps.sidecar_record import Record
 from penstock.maps.split import Split, split
 
 
@@ -59,7 +59,7 @@ class Tally:
             for sidecar in each.sidecars
             if not self.explicit_nulls[sidecar.id] and not self.null_maps[each.path]
         )
-        return Record(value, exact).text()
+        return SidecarRecord(value, exact).text()
 
 
 def hot_keys(properties: Mapping[str, str]) -> dict[str, tuple[Shred, Sequence[str]]]:

@@ -11,8 +11,8 @@ import pytest
 
 from penstock import Shred
 from penstock.errors import SchemaError
+from penstock.formats.manifest_record import SidecarRecord
 from penstock.lake.managed_table import ManagedTable
-from penstock.maps.sidecar_record import Record
 from tests.fixtures.shredding import (
     MAP,
     ids_of,
@@ -161,7 +161,9 @@ class TestChosenKeys:
         table.append(rows([{"x": "1", "q": "2"}], 100))
         assert ids_of(table, "headers['q'] = '2'") == [100]
         assert maps_of(table) == [*self.maps(30, "x"), {"x": "1", "q": "2"}]
-        assert records(table) == [Record(frozenset(value), frozenset(value)) for value in _own(table, ["x"], ["q"])]
+        assert records(table) == [
+            SidecarRecord(frozenset(value), frozenset(value)) for value in _own(table, ["x"], ["q"])
+        ]
 
 
 def _own(table: ManagedTable, *keys: Sequence[str]) -> list[set[int]]:

@@ -24,9 +24,10 @@ from pyiceberg.types import (
 )
 
 from penstock.expr.bind import bind_text
+from penstock.formats.manifest_record import encode_logical
 from penstock.prune.containers import Containers
 from penstock.prune.judge import Pruner
-from penstock.tables.iceberg.manifest.logical_values import encode_logical, logical_facts
+from penstock.tables.iceberg.manifest.logical_values import read_logical
 from penstock.tables.iceberg.metadata.schema_columns import Columns
 
 KINDS = {
@@ -52,7 +53,7 @@ def text(names: list[str], tuples: list[list[Any]], complete: bool = True) -> st
 
 
 def kept(where: str, *texts: str | None) -> list[int]:
-    facts = logical_facts(pa.array(texts, pa.string()), COLUMNS)
+    facts = [logical.fact for logical in read_logical(pa.array(texts, pa.string()), COLUMNS)]
     containers = Containers(len(texts), facts)
     return Pruner(bind_text(where, COLUMNS.arrow)).judge(containers).kept.tolist()
 

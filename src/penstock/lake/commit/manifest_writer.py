@@ -1,8 +1,6 @@
-"""Manifests as Penstock writes them: PyIceberg's, with two fields of its own for each file, and many entries a block.
+"""Manifests as Penstock writes them: PyIceberg's, with a record of its own for each file, and many entries a block.
 
-The fields are optional strings on `data_file`: `logical_partition_values` and `map_shredding`. Readers that do not know
-them skip them; a writer that rewrites manifests drops them, which makes pruning coarser and nothing wrong. Entries that
-are carried over into a new manifest keep theirs.
+Entries that are carried over into a new manifest keep their record (`formats/manifest_record.py`).
 """
 
 from __future__ import annotations
@@ -32,14 +30,12 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import NestedField, StringType, StructType
 
 from penstock.errors import LakeError
+from penstock.formats.manifest_record import FIELD_IDS, ManifestRecord
 from penstock.lake.write.data_files import WrittenFile
 from penstock.tables.iceberg.manifest.avro import read_header
 from penstock.tables.iceberg.manifest.entrywise import ExactDecoder, read_records
 
-_OWN = (
-    NestedField(100_001, "logical_partition_values", StringType(), required=False),
-    NestedField(100_002, "map_shredding", StringType(), required=False),
-)
+_OWN = tuple(NestedField(FIELD_IDS[name], name, StringType(), required=False) for name in ManifestRecord._fields)
 _ENTRIES_PER_BLOCK, _TEXTS_PER_BLOCK = 1_000, 1 << 20
 _OWN_TYPE = StructType(*DATA_FILE_TYPE[DEFAULT_READ_VERSION].fields, *_OWN)
 
@@ -56,8 +52,7 @@ def data_file(written: WrittenFile) -> DataFile:
         sort_order_id=None,
         equality_ids=None,
         key_metadata=None,
-        logical_partition_values=written.logical,
-        map_shredding=written.shredding,
+        **written.record._asdict(),
         **written.statistics,
     )
     found.spec_id = written.spec_id

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
+from penstock.formats.manifest_record import ManifestRecord, read_tuples
 from penstock.lake.layout.coalesce import internal
 from penstock.lake.layout.grouping import stored
 from penstock.lake.layout.table_layout import Layout, Tuple
@@ -24,8 +24,7 @@ _NAMES = (
     "record_count",
     "file_size_in_bytes",
     "sequence_number",
-    "logical_partition_values",
-    "map_shredding",
+    *ManifestRecord._fields,
 )
 
 
@@ -86,14 +85,13 @@ def _told(layout: Layout, spec_id: int, partition: Tuple, rows: int, text: str |
     """The logical partitions of a file with their rows."""
     if spec_id == layout.fine.spec_id:
         return {partition: rows}
-    if layout.coarse is None or spec_id != layout.coarse.spec_id or text is None:
+    if layout.coarse is None or spec_id != layout.coarse.spec_id:
         return None
+    record = read_tuples(text)
+    if record is None or record.rows is None or record.ids != tuple(layout.logical_ids):
+        return None
+    kinds, counted = layout.logical_kinds, zip(record.tuples, record.rows, strict=True)
     try:
-        told = json.loads(text)
-        if told["columns"] != layout.logical_ids or told["complete"] is not True:
-            return None
-        kinds = layout.logical_kinds
-        counted = zip(told["tuples"], told["rows"], strict=True)
-        return {layout.fine_tuple(partition, internal(values, kinds)): int(count) for values, count in counted}
-    except (ValueError, KeyError, TypeError):  # a text that is damaged says nothing
+        return {layout.fine_tuple(partition, internal(values, kinds)): count for values, count in counted}
+    except (ValueError, KeyError, TypeError):  # a value that is none of its type
         return None

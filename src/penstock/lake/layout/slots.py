@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from penstock.formats.manifest_record import record_size
 from penstock.lake.layout.table_layout import Layout, Tuple
-from penstock.tables.iceberg.manifest.logical_values import record_size
 
 # A partition is cut into more files than its size asks for, to keep all cores busy, down to this part of the target.
 _LEAST_PART = 8

@@ -18,12 +18,12 @@ from urllib.parse import quote_plus
 import pyarrow as pa
 
 from penstock.errors import LakeError, PenstockWarning
+from penstock.formats.manifest_record import read_sidecar_record
 from penstock.lake.layout.coalesce import FIELD_IDS, Coalesce, as_stored, from_properties, to_properties
 from penstock.lake.layout.renames import current_properties, field_ids
 from penstock.maps.shred_rule import DUPLICATES, LAST_WINS, REJECT
 from penstock.maps.shredding import ShreddedMap, Tally, footer_of, shredded_maps, split_rows
 from penstock.maps.sidecar_columns import read_sidecars, visible
-from penstock.maps.sidecar_record import read_record
 
 SMALL = "[#small]"
 _LONGEST = 150
@@ -140,7 +140,7 @@ class Layout:
         """Whether a file with this record has the sidecars that it would be written with now."""
         if not self.sidecars:
             return True
-        found = read_record(record)
+        found = read_sidecar_record(record)
         return found is not None and found.value == {s.id for each in self.maps for s in each.sidecars}
 
     @cached_property

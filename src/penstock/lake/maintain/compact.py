@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 from penstock.errors import ConflictError, PenstockError
 from penstock.expr.tree import Expr, Lookup
+from penstock.formats.manifest_record import record_size
 from penstock.lake.commit.commit import fresh, has_moved_on
 from penstock.lake.commit.snapshot import Change
 from penstock.lake.layout.live_files import LiveFile, live_files, logical_sizes
@@ -37,7 +38,6 @@ from penstock.progress import Count, Counted, counted, progress
 from penstock.prune.plan import FileTask, Plan
 from penstock.tables import bridge
 from penstock.tables.iceberg.iceberg_table import IcebergTable
-from penstock.tables.iceberg.manifest.logical_values import record_size
 from penstock.tables.iceberg.scan.reader import Reader
 from penstock.tables.iceberg.scan.scan_plan import only
 

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.errors import LakeError
+from penstock.formats.manifest_record import ManifestRecord, encode_logical, record_size
 from penstock.lake.layout.coalesce import as_python
 from penstock.lake.layout.grouping import Groups, group_rows, partition_arrays
 from penstock.lake.layout.slots import Slot, assign
@@ -35,7 +36,6 @@ from penstock.lake.write.float_columns import (
 )
 from penstock.maps.shredding import Tally
 from penstock.storage.storage import clear_storage_errors
-from penstock.tables.iceberg.manifest.logical_values import encode_logical, record_size
 
 TARGET, _TARGET = "write.target-file-size-bytes", 512 << 20
 _FORMAT = "write.format.default"
@@ -123,9 +123,8 @@ class WrittenFile:
     partition: Tuple
     bytes: int
     statistics: Mapping[str, Any] = field(repr=False)
-    logical: str | None = field(default=None, repr=False)
+    record: ManifestRecord = field(default=ManifestRecord(), repr=False)
     tuples: tuple[Tuple, ...] = field(default=(), repr=False)  # the logical tuples of a shared file, however many
-    shredding: str | None = None  # how far its sidecars can be trusted
 
     @property
     def rows(self) -> int:
@@ -251,16 +250,18 @@ class SlotWriter:
         statistics = _statistics(self._job, footer, self._floats)
         slot, layout = self._slot, self._job.layout
         shredding = self._tally.record(layout.maps) if layout.sidecars else None
-        found = WrittenFile(self._path, slot.spec_id, slot.partition, size, statistics, shredding=shredding)
-        if not slot.is_shared:
-            return found
+        record = ManifestRecord(self._logical_text() if slot.is_shared else None, shredding)
+        tuples = tuple(self._tuples) if slot.is_shared else ()
+        return WrittenFile(self._path, slot.spec_id, slot.partition, size, statistics, record, tuples)
+
+    def _logical_text(self) -> str | None:
+        layout = self._job.layout
         kinds = layout.logical_kinds
         values = [[as_python(v, kind) for v, kind in zip(each, kinds, strict=True)] for each in self._tuples]
         try:
-            text = encode_logical(layout.logical_ids, kinds, values, rows=list(self._tuples.values()))
+            return encode_logical(layout.logical_ids, kinds, values, rows=list(self._tuples.values()))
         except (OverflowError, ValueError):  # a date that Python's calendar does not have, in a file of older rules
-            text = None
-        return replace(found, logical=text, tuples=tuple(self._tuples))
+            return None
 
 
 def _side_by_side(table: pa.Table, groups: Groups) -> tuple[pa.Table, npt.NDArray[np.int64]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.errors import LakeError, PenstockError
-from penstock.maps.sidecar_record import states_of
+from penstock.maps.sidecar_states import states_of
 from penstock.spark.scan.iceberg_columns import Shape, quoted, read_type
 from penstock.spark.scan.iceberg_files import FIELD_IDS
 from penstock.spark.scan.iceberg_footers import Footers

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from penstock.expr.sql_text import quote_text
+from penstock.formats.manifest_record import SHREDDING
 from penstock.maps.shred_rule import MIRROR
 from penstock.maps.sidecar_columns import KNOWN, Sidecar, path_of, value_type
-from penstock.maps.sidecar_record import State, States, states_of, weaker
+from penstock.maps.sidecar_states import State, States, states_of, weaker
 from penstock.prune.facts import encode
 from penstock.tables.iceberg.scan.scan_plan import data_batches
 
@@ -64,7 +65,7 @@ def map_classes(table: Any) -> list[MapClass]:
         return []
     counts: Counter[States] = Counter()
     for batch in data_batches(version, table.sources):
-        codes, distinct = encode(batch.column("map_shredding"))
+        codes, distinct = encode(batch.column(SHREDDING))
         numbers = np.bincount(codes, minlength=len(distinct) + 1).tolist()
         for text, number in zip((*distinct.to_pylist(), None), numbers, strict=True):
             if number:

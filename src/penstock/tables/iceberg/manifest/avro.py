@@ -22,7 +22,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.tables.iceberg.manifest.entry_fields import NAMES, OWN_NAMES
+from penstock.formats.manifest_record import ManifestRecord
+from penstock.tables.iceberg.manifest.entry_fields import NAMES
 
 _MAGIC = b"Obj\x01"
 _DATA_FILE, _PARTITION = 2, 102
@@ -115,7 +116,7 @@ def flatten(header: Header) -> Flat | None:
 def _name(field: Mapping[str, Any]) -> str | None:
     """The column that a field is; None for records, and for fields that nobody needs."""
     found = NAMES.get(int(field.get("field-id", -1)))
-    if found is None and field.get("name") in OWN_NAMES and _branches(field["type"]) == ["string"]:
+    if found is None and field.get("name") in ManifestRecord._fields and _branches(field["type"]) == ["string"]:
         return str(field["name"])
     return found
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from penstock.formats.manifest_record import ManifestRecord
+
 FIRST_PARTITION_ID = 1000
 NAMES = {
     0: "status",
@@ -34,7 +36,6 @@ NAMES = {
     144: "content_offset",
     145: "content_size_in_bytes",
 }
-OWN_NAMES = ("logical_partition_values", "map_shredding")
 COUNTS = pa.list_(pa.struct([("key", pa.int32()), ("value", pa.int64())]))
 BOUNDS = pa.list_(pa.struct([("key", pa.int32()), ("value", pa.binary())]))
 COLUMNS: Mapping[str, pa.DataType] = {
@@ -60,6 +61,5 @@ COLUMNS: Mapping[str, pa.DataType] = {
     "referenced_data_file": pa.string(),
     "content_offset": pa.int64(),
     "content_size_in_bytes": pa.int64(),
-    "logical_partition_values": pa.string(),
-    "map_shredding": pa.string(),
+    **dict.fromkeys(ManifestRecord._fields, pa.string()),
 }

@@ -19,8 +19,9 @@ from pyiceberg.schema import Schema
 from pyiceberg.typedef import EMPTY_DICT
 from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
+from penstock.formats.manifest_record import ManifestRecord
 from penstock.tables.iceberg.manifest.avro import Header, PartitionColumn
-from penstock.tables.iceberg.manifest.entry_fields import BOUNDS, COLUMNS, COUNTS, NAMES, OWN_NAMES
+from penstock.tables.iceberg.manifest.entry_fields import BOUNDS, COLUMNS, COUNTS, NAMES
 
 _SYNC = 16
 # Columns as they were read, and the partition's beside them.
@@ -46,7 +47,7 @@ def read_entrywise(header: Header, data: bytes) -> Read | None:
                 inside = enumerate(field.field_type.fields)
                 partition = [_slow_partition(inner, [v[i] for v in values]) for i, inner in inside]
             else:
-                name = NAMES.get(field.field_id) or (field.name if field.name in OWN_NAMES else None)
+                name = NAMES.get(field.field_id) or (field.name if field.name in ManifestRecord._fields else None)
                 if name is not None:
                     columns[name] = _slow_column(name, values)
     except (pa.ArrowException, TypeError, AttributeError, KeyError, ValueError, OverflowError):

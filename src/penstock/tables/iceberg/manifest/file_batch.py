@@ -18,8 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.expr.tree import Column, Expr
+from penstock.formats.manifest_record import LOGICAL, SHREDDING, read_sidecar_record
 from penstock.maps.sidecar_columns import Sidecar
-from penstock.maps.sidecar_record import State, read_record, state_of
+from penstock.maps.sidecar_states import State, state_of
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Bounds, Exact, Fact, encode
 from penstock.tables.file_metadata import metadata_facts
@@ -91,7 +92,7 @@ class FileBatch:
     def logical(self, columns: Columns) -> list[Logical]:
         """Which logical values the files hold, as far as their entries say it."""
         key = ("logical", columns.key)
-        found: list[Logical] = self._once(key, lambda: read_logical(self.column("logical_partition_values"), columns))
+        found: list[Logical] = self._once(key, lambda: read_logical(self.column(LOGICAL), columns))
         return found
 
     def containers(self, columns: Columns, used: Sequence[Column], keys: Sequence[HotKey] = ()) -> Containers:
@@ -111,7 +112,7 @@ class FileBatch:
         if any(path[0] == "_metadata" for path in paths):
             facts += metadata_facts(names.to_pylist(), sizes)
         rows = _where(pc.greater_equal(self.column("record_count"), 0), self.column("record_count"))
-        shredding = self.column("map_shredding")
+        shredding = self.column(SHREDDING)
         return Containers(self.count, facts, names, rows, sizes, self.spec.spec_id, shredding)
 
     def _exact(self, spec_field: SpecField) -> Exact | None:
@@ -141,8 +142,8 @@ class FileBatch:
 
     def _key_bounds(self, hot: HotKey, columns: Columns) -> Bounds:
         """The bounds of a sidecar are those of its key in files of which it is known that the sidecar says all."""
-        codes, texts = encode(self.column("map_shredding"))
-        records = [*map(read_record, texts.to_pylist()), None]
+        codes, texts = encode(self.column(SHREDDING))
+        records = [*map(read_sidecar_record, texts.to_pylist()), None]
         known = pa.array(np.array([state_of(record, hot.sidecar) >= State.VALUE for record in records])[codes])
         kind = columns.schema.find_field(hot.sidecar.source).field_type.value_type
         lower, upper = (_joined([part.bounds(hot.sidecar.id, kind)[i] for part in self.parts]) for i in (0, 1))

@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.expr.types import TIMESTAMP
+from penstock.formats.manifest_record import LOGICAL
 from penstock.prune.judge import Judgement
 from penstock.tables.iceberg.manifest.file_batch import FileBatch
 from penstock.tables.iceberg.manifest.members import members_of
@@ -90,7 +91,7 @@ def _parts(
         values = members.values([None if column is None else column.take(at) for column in own])
         yield _Part(members.spec, values, _numbers(version, batch, at, numbers, places), places.codes.take(at))
     at = pa.array(np.flatnonzero(others))
-    has_text = batch.column("logical_partition_values").is_valid().cast(pa.int64())
+    has_text = batch.column(LOGICAL).is_valid().cast(pa.int64())
     numbers = {"rows": batch.column("record_count").take(at), "shared_files": has_text.take(at)}
     numbers["bytes"] = batch.column("file_size_in_bytes").take(at)
     values = [None if column is None else column.take(at) for column in own]

@@ -21,10 +21,11 @@ from typing import Any
 
 from penstock.errors import LakeError
 from penstock.expr.schema import check_names
+from penstock.formats.manifest_record import read_sidecar_record
 from penstock.maps.shred_rule import MIRROR
 from penstock.maps.shredded_file import Part, ShreddedFile
 from penstock.maps.sidecar_columns import Sidecar, check_complete, path_of, read_sidecars, visible
-from penstock.maps.sidecar_record import State, read_record, states_of
+from penstock.maps.sidecar_states import State, states_of
 from penstock.tables.iceberg.metadata.schema_columns import Columns
 from penstock.tables.iceberg.metadata.specs import Specs, read_specs
 
@@ -49,7 +50,7 @@ class Version:
 
     def shredded(self, record: str | None) -> ShreddedFile:
         """What is known of the sidecars of a file with this record."""
-        told = read_record(record)
+        told = read_sidecar_record(record)
         if told is not None:
             check_complete(self.metadata, self.stored, told.value - {sidecar.id for sidecar in self.sidecars})
         states = states_of(record, self.sidecars)
