@@ -50,8 +50,8 @@ class Option:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for machines."""
-        told = {"files": self.files, "mean_bytes": self.mean_bytes, "opens": asdict(self.opens), "ratio": self.ratio}
-        return {"rule": _rule(self.rule), **told}
+        numbers = {"files": self.files, "mean_bytes": self.mean_bytes, "opens": asdict(self.opens), "ratio": self.ratio}
+        return {"rule": _rule(self.rule), **numbers}
 
 
 @dataclass(frozen=True)
@@ -135,8 +135,8 @@ class Advice:
     def _partitions(self, opens: Opens) -> Iterator[tuple[str, str]]:
         yield "partitions", f"{self.partitions:,} logical ones"
         shown = [(_SHARES[share], size) for share, size in self.quantiles.items() if share in _SHARES]
-        told = " · ".join(f"{share} {human_bytes(size)}" for share, size in shown)
-        yield "sizes", f"of a partition: {told}"
+        sizes = " · ".join(f"{share} {human_bytes(size)}" for share, size in shown)
+        yield "sizes", f"of a partition: {sizes}"
         head, width = "skew", max(len(f"{band.partitions:,}") for band in self.bands)
         for band in self.bands:
             name = "more" if band.below is None else f"below {human_bytes(band.below)}"
@@ -155,8 +155,8 @@ class Advice:
         ]
         named = [("compact() as it is", self.compacted), *((describe(option.rule), option) for option in self.options)]
         for name, o in named:
-            told = (f"{o.files:,}", human_bytes(o.mean_bytes), f"{o.opens.mean:.1f}", f"{o.opens.most:,}")
-            rows.append((name, *told, _against_now(o.ratio)))
+            figures = (f"{o.files:,}", human_bytes(o.mean_bytes), f"{o.opens.mean:.1f}", f"{o.opens.most:,}")
+            rows.append((name, *figures, _against_now(o.ratio)))
         return rows
 
     def _changes(self) -> Iterator[str]:

@@ -44,11 +44,11 @@ def advise(table: IcebergTable) -> Advice:
         return known.saying("the table is not partitioned, so there is nothing that could share files")
     if not files:
         return known.saying("the table has no files yet; ask again when it has some")
-    found = _Partitions(table, layout)
-    if not len(found.sizes):
-        said = "no file says which logical partitions it holds; compact() writes them so that they do"
-        return known.saying(said, unknown_files=files)
-    return _advice(known, found, layout, metadata)
+    partitions = _Partitions(table, layout)
+    if not len(partitions.sizes):
+        text = "no file says which logical partitions it holds; compact() writes them so that they do"
+        return known.saying(text, unknown_files=files)
+    return _advice(known, partitions, layout, metadata)
 
 
 class _Partitions:
@@ -76,39 +76,40 @@ class _Partitions:
 
 
 def _values(listed: pa.Table, names: Sequence[str], field: Any, layout: Layout) -> list[Any]:
-    told = [i for i, name in enumerate(names) if name in (field.name, f"{field.name} (spec {layout.fine.spec_id})")]
-    if not told:  # a transform that is not known has no values to show
+    columns = [i for i, name in enumerate(names) if name in (field.name, f"{field.name} (spec {layout.fine.spec_id})")]
+    if not columns:  # a transform that is not known has no values to show
         return [None] * listed.num_rows
-    values = stored(listed.column(told[-1] + 1).combine_chunks())
+    values = stored(listed.column(columns[-1] + 1).combine_chunks())
     kind = layout.schema.find_field(field.source_id).field_type
     return [as_stored(value, kind) for value in values] if str(kind) == "uuid" else values
 
 
-def _advice(known: Advice, found: _Partitions, layout: Layout, metadata: Any) -> Advice:
+def _advice(known: Advice, partitions: _Partitions, layout: Layout, metadata: Any) -> Advice:
     now, total = known.files, known.bytes
-    present = found.option(layout, now, total)
+    present = partitions.option(layout, now, total)
     rules = [Coalesce(*columns, below=_BELOW) for columns in _choices(layout)]
     specs = metadata.partition_specs
     options = [
-        present if rule == layout.rule else found.option(with_rule(layout, specs, rule), now, total) for rule in rules
+        present if rule == layout.rule else partitions.option(with_rule(layout, specs, rule), now, total)
+        for rule in rules
     ]
     best = _best(options, present.files)
     if best is not None and best.files * _WORTH <= present.files and present.files - best.files >= _FEW:
-        suggested, said = best.rule, _suggest(best, now)
+        suggested, text = best.rule, _suggest(best, now)
     elif layout.rule is not None:
-        suggested, said = layout.rule, "the rule is good as it is"
+        suggested, text = layout.rule, "the rule is good as it is"
     else:
-        suggested, said = None, "no rule is needed: none would save many files"
+        suggested, text = None, "no rule is needed: none would save many files"
     if suggested == layout.rule and present.files * _WORTH_COMPACTING <= now:
-        said += f"; compact() would bring {now:,} → {present.files:,} files"
-    quantiles = np.quantile(found.sizes, _QUANTILES, method="inverted_cdf").tolist()
+        text += f"; compact() would bring {now:,} → {present.files:,} files"
+    quantiles = np.quantile(partitions.sizes, _QUANTILES, method="inverted_cdf").tolist()
     return known.saying(
-        said,
-        partitions=len(found.sizes),
-        unknown_files=found.unknown_files,
+        text,
+        partitions=len(partitions.sizes),
+        unknown_files=partitions.unknown_files,
         quantiles={share: int(size) for share, size in zip(_QUANTILES, quantiles, strict=True)},
-        bands=tuple(_bands(found.sizes)),
-        opens=_opens(found.files, now),
+        bands=tuple(_bands(partitions.sizes)),
+        opens=_opens(partitions.files, now),
         compacted=present,
         options=tuple(options),
         suggested=suggested,
@@ -122,20 +123,20 @@ def _opens(files: Any, scan: int) -> Opens:
 
 def _bands(sizes: Any) -> list[Band]:
     ends = [*BANDS, None]
-    found, low = [], 0
+    bands, low = [], 0
     for high in ends:
         inside = sizes[(sizes >= low) & (sizes < high)] if high is not None else sizes[sizes >= low]
-        found.append(Band(high, len(inside), int(inside.sum())))
+        bands.append(Band(high, len(inside), int(inside.sum())))
         low = high or 0
-    return found
+    return bands
 
 
 def _choices(layout: Layout) -> list[tuple[str, ...]]:
     """Each column that the table is partitioned by as it is, and all of them."""
     columns = {field.field_id: field.name for field in layout.schema.fields}
-    found = [columns[f.source_id] for f in layout.fine.fields
+    names = [columns[f.source_id] for f in layout.fine.fields
              if str(f.transform) == "identity" and f.source_id in columns]  # fmt: skip
-    return [(name,) for name in found] + ([tuple(found)] if len(found) > 1 else [])
+    return [(name,) for name in names] + ([tuple(names)] if len(names) > 1 else [])
 
 
 def _best(options: Sequence[Option], now: int) -> Option | None:

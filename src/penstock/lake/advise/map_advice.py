@@ -70,7 +70,7 @@ def advise_maps(table: IcebergTable) -> tuple[MapAdvice, ...]:
     if not sample.num_rows:
         return ()
     rules = hot_keys(current_properties(table.table.metadata))
-    found = []
+    advice = []
     for path in columns:
         column = ".".join(path)
         before = rules[column][1] if column in rules else ()
@@ -79,5 +79,5 @@ def advise_maps(table: IcebergTable) -> tuple[MapAdvice, ...]:
         suggested = choose(uses, sample.num_rows, _MOST, before)
         shown = [use for i, use in enumerate(uses) if i < _SHOWN or use.key in suggested]
         keys = [KeyShare(use.key, use.rows / sample.num_rows, use.bytes / total, use.key in before) for use in shown]
-        found.append(MapAdvice(column, sample.num_rows, len(uses), tuple(keys), tuple(suggested)))
-    return tuple(found)
+        advice.append(MapAdvice(column, sample.num_rows, len(uses), tuple(keys), tuple(suggested)))
+    return tuple(advice)

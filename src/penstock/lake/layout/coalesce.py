@@ -80,11 +80,11 @@ class Coalesce:
         return frozenset(self.values)
 
 
-def as_rule(asked: Coalesce | str | Sequence[str] | None) -> Coalesce | None:
+def as_rule(rule: Coalesce | str | Sequence[str] | None) -> Coalesce | None:
     """A rule as people write it: one, the name of a column, or several names."""
-    if asked is None or isinstance(asked, Coalesce):
-        return asked
-    names = [asked] if isinstance(asked, str) else list(asked)
+    if rule is None or isinstance(rule, Coalesce):
+        return rule
+    names = [rule] if isinstance(rule, str) else list(rule)
     return Coalesce(*names)
 
 
@@ -92,16 +92,16 @@ def to_properties(rule: Coalesce, kinds: Sequence[Any]) -> dict[str, str]:
     """A rule as properties of a table; `kinds` are Iceberg's types of its columns."""
     from pyiceberg.conversions import to_json
 
-    found = {COLUMNS: write_names(rule.columns), RECORD: str(rule.record_bytes)}
+    properties = {COLUMNS: write_names(rule.columns), RECORD: str(rule.record_bytes)}
     if rule.below is not None:
-        found[BELOW] = str(rule.below)
+        properties[BELOW] = str(rule.below)
     if rule.values:
         listed = [
             [None if v is None else to_json(k, as_python(v, k)) for k, v in zip(kinds, value, strict=True)]
             for value in rule.values
         ]
-        found[VALUES] = json.dumps(listed, ensure_ascii=False)
-    return found
+        properties[VALUES] = json.dumps(listed, ensure_ascii=False)
+    return properties
 
 
 def from_properties(properties: Mapping[str, str], kinds: Mapping[str, Any]) -> Coalesce | None:
@@ -116,8 +116,8 @@ def from_properties(properties: Mapping[str, str], kinds: Mapping[str, Any]) -> 
         values = [internal(value, own) for value in listed] if len(own) == len(columns) else ()
         return Coalesce(*columns, below=below, values=values, record_bytes=int(properties.get(RECORD, _RECORD)))
     except (ValueError, TypeError, AttributeError) as error:
-        said = f"the coalescing rule in the table's properties cannot be read: {error}"
-        raise LakeError(said, hint="set it again: table.set_coalesce(…)") from None
+        message = f"the coalescing rule in the table's properties cannot be read: {error}"
+        raise LakeError(message, hint="set it again: table.set_coalesce(…)") from None
 
 
 def internal(values: Sequence[Any], kinds: Sequence[Any]) -> tuple[Any, ...]:
@@ -159,8 +159,8 @@ def as_python(value: Any, kind: Any) -> Any:
 
 
 def _tuple(value: Any, columns: Sequence[str]) -> tuple[Any, ...]:
-    found = tuple(value) if isinstance(value, tuple | list) else (value,)
-    if len(found) != len(columns):
-        said = f"the rule on {', '.join(columns)} lists {value!r}, which has {len(found)} values"
-        raise LakeError(said, hint="list one value for each column, as a tuple")
-    return found
+    values = tuple(value) if isinstance(value, tuple | list) else (value,)
+    if len(values) != len(columns):
+        message = f"the rule on {', '.join(columns)} lists {value!r}, which has {len(values)} values"
+        raise LakeError(message, hint="list one value for each column, as a tuple")
+    return values

@@ -62,10 +62,10 @@ def stored(array: pa.Array) -> list[Any]:
 
 def _column(table: pa.Table, schema: Any, source_id: int) -> pa.Array:
     first, *rest = path_of(schema, source_id)
-    found = table.column(first).combine_chunks()
+    column = table.column(first).combine_chunks()
     for name in rest:
-        found = pc.struct_field(found, name)
-    return found.storage if isinstance(found.type, pa.BaseExtensionType) else found
+        column = pc.struct_field(column, name)
+    return column.storage if isinstance(column.type, pa.BaseExtensionType) else column
 
 
 def path_of(schema: Any, field_id: int) -> list[str]:

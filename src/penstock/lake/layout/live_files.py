@@ -53,21 +53,21 @@ def live_files(table: IcebergTable, layout: Layout) -> list[LiveFile]:
 
 def logical_sizes(files: Iterable[LiveFile]) -> dict[Tuple, float]:
     """Bytes of each logical partition; a shared file's are divided by rows."""
-    found: dict[Tuple, float] = defaultdict(float)
+    sizes: dict[Tuple, float] = defaultdict(float)
     for file in files:
         for fine, rows in (file.logical or {}).items():
-            found[fine] += file.bytes * rows / max(1, file.rows)
-    return dict(found)
+            sizes[fine] += file.bytes * rows / max(1, file.rows)
+    return dict(sizes)
 
 
 def _files(batch: FileBatch, layout: Layout) -> list[LiveFile]:
     columns = [_values(batch, spec_field) for spec_field in batch.spec.fields]
     tuples: Sequence[Tuple] = list(zip(*columns, strict=True)) if columns else [()] * batch.count
     spec_id = batch.spec.spec_id
-    told = zip(*(batch.column(name).to_pylist() for name in _NAMES), strict=True)
+    entries = zip(*(batch.column(name).to_pylist() for name in _NAMES), strict=True)
     return [
         LiveFile(path, spec_id, own, rows, size, number or 0, _told(layout, spec_id, own, rows, text), shredding)
-        for own, (path, rows, size, number, text, shredding) in zip(tuples, told, strict=True)
+        for own, (path, rows, size, number, text, shredding) in zip(tuples, entries, strict=True)
     ]
 
 

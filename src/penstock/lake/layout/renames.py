@@ -28,22 +28,22 @@ _RULES = ((COLUMNS, FIELD_IDS, None), (MAPS, MAP_IDS, PREFIX))
 
 def current_properties(metadata: Any) -> dict[str, str]:
     """The properties of a table, rules under today's names of their columns."""
-    found = dict(metadata.properties)
+    properties = dict(metadata.properties)
     for columns, ids, prefix in _RULES:
         try:
-            names = read_names(found.get(columns, ""))
+            names = read_names(properties.get(columns, ""))
         except LakeError:  # whoever reads the rule says what is wrong with it
             continue
-        known = _ids(found.get(ids))
+        known = _ids(properties.get(ids))
         renamed = {name: _now(name, known.get(name), metadata) for name in names}
         if all(name == now for name, now in renamed.items()):
             continue
-        found[columns] = write_names(list(renamed.values()))
+        properties[columns] = write_names(list(renamed.values()))
         for name, now in renamed.items() if prefix is not None else ():
             own = f"{prefix}{name}."
-            for key in [key for key in found if key.startswith(own) and name != now]:
-                found.setdefault(f"{prefix}{now}.{key.removeprefix(own)}", found.pop(key))
-    return found
+            for key in [key for key in properties if key.startswith(own) and name != now]:
+                properties.setdefault(f"{prefix}{now}.{key.removeprefix(own)}", properties.pop(key))
+    return properties
 
 
 def field_ids(schema: Any, columns: Iterable[str]) -> str:
@@ -54,10 +54,10 @@ def field_ids(schema: Any, columns: Iterable[str]) -> str:
 def _ids(text: str | None) -> Mapping[str, Any]:
     """Field ids by name; none where somebody has written something else."""
     try:
-        found = json.loads(text or "{}")
+        ids = json.loads(text or "{}")
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return ids if isinstance(ids, dict) else {}
 
 
 def _now(name: str, field_id: Any, metadata: Any) -> str:
@@ -66,5 +66,5 @@ def _now(name: str, field_id: Any, metadata: Any) -> str:
         schemas = [metadata.schema(), *reversed(metadata.schemas)]
         known = (schema._lazy_name_to_id_lower.get(name.lower()) for schema in schemas)
         field_id = next((i for i in known if i is not None), None)
-    found: str | None = None if field_id is None else metadata.schema().find_column_name(field_id)
-    return name if found is None or found.lower() == name.lower() else found
+    current: str | None = None if field_id is None else metadata.schema().find_column_name(field_id)
+    return name if current is None or current.lower() == name.lower() else current

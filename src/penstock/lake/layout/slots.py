@@ -64,10 +64,10 @@ def assign(
             own.append(i)
     slots: list[Slot] = []
     expected: list[float] = []
-    found: dict[int, Assigned] = {}
+    assigned: dict[int, Assigned] = {}
     for i in own:
         parts = _parts(sizes[i], target, at_once if len(own) + len(small) < at_once else 1)
-        found[i] = Assigned(len(slots), parts, len(found))
+        assigned[i] = Assigned(len(slots), parts, len(assigned))
         slots += [Slot(layout.fine.spec_id, tuples[i], False) for _ in range(parts)]
         expected += [sizes[i] / parts] * parts
     for coarse, members in small.items():
@@ -76,10 +76,10 @@ def assign(
         cuts = _cuts([sizes[i] for i in members], records, target, layout.record_bytes)
         for start, end in pairwise([*cuts, len(members)]):
             for i in members[start:end]:
-                found[i] = Assigned(len(slots), 1, len(found))
+                assigned[i] = Assigned(len(slots), 1, len(assigned))
             slots.append(Slot(layout.coarse.spec_id, coarse, True))
             expected.append(sum(sizes[i] for i in members[start:end]))
-    return Slots(slots, expected, [found[i] for i in range(len(tuples))])
+    return Slots(slots, expected, [assigned[i] for i in range(len(tuples))])
 
 
 def _cuts(sizes: Sequence[float], records: Sequence[int], target: int, most: int) -> Iterator[int]:

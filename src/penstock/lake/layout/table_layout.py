@@ -126,8 +126,8 @@ class Layout:
         """Arrow's schema of the table's files, field ids included."""
         from pyiceberg.io.pyarrow import schema_to_pyarrow
 
-        found: pa.Schema = schema_to_pyarrow(self.written, include_field_ids=True)
-        return found.with_metadata(footer_of(self.maps, self.written)) if self.maps else found
+        schema: pa.Schema = schema_to_pyarrow(self.written, include_field_ids=True)
+        return schema.with_metadata(footer_of(self.maps, self.written)) if self.maps else schema
 
     def columns_of(self, table: pa.Table, tally: Tally) -> pa.Table:
         """Rows as files have them: hot keys split off."""
@@ -140,8 +140,8 @@ class Layout:
         """Whether a file with this record has the sidecars that it would be written with now."""
         if not self.sidecars:
             return True
-        found = read_sidecar_record(record)
-        return found is not None and found.value == {s.id for each in self.maps for s in each.sidecars}
+        known = read_sidecar_record(record)
+        return known is not None and known.value == {s.id for each in self.maps for s in each.sidecars}
 
     @cached_property
     def _rule_places(self) -> list[int]:
@@ -213,8 +213,8 @@ def layout_of(metadata: Any) -> Layout:
 def with_rule(layout: Layout, specs: Sequence[Any], rule: Coalesce) -> Layout:
     """A layout under a rule; an error when the table is not partitioned by the rule's columns."""
     _check(layout.schema, layout.fine, rule)
-    found = replace(layout, rule=rule)
-    return replace(found, coarse=_coarse(specs, [layout.fine.fields[i] for i in found.kept]))
+    changed = replace(layout, rule=rule)
+    return replace(changed, coarse=_coarse(specs, [layout.fine.fields[i] for i in changed.kept]))
 
 
 def typed_rule(schema: Any, rule: Coalesce) -> Coalesce:
@@ -223,8 +223,8 @@ def typed_rule(schema: Any, rule: Coalesce) -> Coalesce:
     try:
         values = [tuple(_typed(v, c.field_type) for v, c in zip(value, columns, strict=True)) for value in rule.values]
     except (ValueError, TypeError) as error:
-        said = f"the rule lists a value that its column cannot hold: {error}"
-        raise LakeError(said, hint="list values of the column's type") from None
+        message = f"the rule lists a value that its column cannot hold: {error}"
+        raise LakeError(message, hint="list values of the column's type") from None
     names = [column.name for column in columns]
     return Coalesce(
         *names, below=rule.below, values=values if rule.below is None else values or None,
@@ -234,11 +234,11 @@ def typed_rule(schema: Any, rule: Coalesce) -> Coalesce:
 
 def _typed(value: Any, kind: Any) -> Any:
     """A value that people listed, as a manifest has it; one of another type would never be found."""
-    found = as_stored(value, kind)
+    stored = as_stored(value, kind)
     wanted = {"string": str, "boolean": bool, "int": int, "long": int, "date": int, "timestamp": int}.get(str(kind))
-    if value is not None and wanted is not None and type(found) is not wanted:
+    if value is not None and wanted is not None and type(stored) is not wanted:
         raise ValueError(f"{value!r} is no {kind}")
-    return found
+    return stored
 
 
 def rule_properties(schema: Any, rule: Coalesce) -> dict[str, str]:

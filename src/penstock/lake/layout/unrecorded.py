@@ -23,9 +23,9 @@ _SHOWN = 3
 
 def unrecorded_note(version: Version, predicate: Expr, judgements: Sequence[Judgement]) -> str | None:
     """What to say of such files among those that a plan kept; nothing where there are none."""
-    asked = {version.columns.ids[node.path][0] for node in walk(predicate)
+    source_ids = {version.columns.ids[node.path][0] for node in walk(predicate)
              if isinstance(node, Column) and node.path in version.columns.ids}  # fmt: skip
-    coarser = {i for i, ids in _coarser(version).items() if ids & asked}
+    coarser = {i for i, ids in _coarser(version).items() if ids & source_ids}
     paths = [path for each in judgements if each.containers.spec_id in coarser for path in _unrecorded(each)]
     if not paths:
         return None
@@ -38,12 +38,12 @@ def unrecorded_note(version: Version, predicate: Expr, judgements: Sequence[Judg
 def _coarser(version: Version) -> dict[int, set[int]]:
     """The specs of shared files, each with the logical columns that the default spec has besides."""
     default = _fields(version, version.metadata.default_spec_id)
-    found = {}
+    sources = {}
     for spec_id in version.specs:
         more = default - _fields(version, spec_id)
         if more and default > _fields(version, spec_id) and all(name == "identity" for _, name in more):
-            found[spec_id] = {source for source, _ in more}
-    return found
+            sources[spec_id] = {source for source, _ in more}
+    return sources
 
 
 def _fields(version: Version, spec_id: int) -> set[tuple[Any, str]]:

@@ -71,10 +71,10 @@ class Compaction:
     def __str__(self) -> str:
         if not self.rewritten and self.manifests_before == self.manifests_after:
             return "nothing to compact"
-        said = [self._files_said] if self.rewritten else []
+        parts = [self._files_said] if self.rewritten else []
         if self.manifests_before != self.manifests_after:
-            said.append(f"{counted(self.manifests_before, 'manifest')} became {self.manifests_after:,}")
-        return "; ".join(said)
+            parts.append(f"{counted(self.manifests_before, 'manifest')} became {self.manifests_after:,}")
+        return "; ".join(parts)
 
     @property
     def _files_said(self) -> str:
@@ -87,8 +87,8 @@ class Compaction:
             if number
         ]
         became = f"{Counted(self.rewritten, self.files_before, 'file')} became {self.written:,}"
-        told = f" ({', '.join(moved)})" if moved else ""
-        return f"{became}{told}, {counted(self.files_after, 'file')} in all"
+        reasons = f" ({', '.join(moved)})" if moved else ""
+        return f"{became}{reasons}, {counted(self.files_after, 'file')} in all"
 
 
 @dataclass(frozen=True)
@@ -144,8 +144,8 @@ def _compact(table: IcebergTable, reopen: Callable[[Any], IcebergTable], where: 
         published = attempt(now, job, files, change)
         if published is not None:
             return published, _Pass(work, files)
-    said = f"{table.name} was changed by other writers during all of {_ATTEMPTS} attempts"
-    raise ConflictError(said, hint="nothing was changed; compact when they are done, or less at once: where=…")
+    message = f"{table.name} was changed by other writers during all of {_ATTEMPTS} attempts"
+    raise ConflictError(message, hint="nothing was changed; compact when they are done, or less at once: where=…")
 
 
 class _Work:
@@ -163,10 +163,10 @@ class _Work:
     @property
     def manifests_need_order(self) -> bool:
         """Whether there are more manifests than the entries need."""
-        found: dict[int, list[int]] = defaultdict(list)
+        lengths_by_spec: dict[int, list[int]] = defaultdict(list)
         for manifest in _manifests(self.table):
-            found[manifest.partition_spec_id].append(manifest.manifest_length)
-        return any(len(lengths) > 1 + 2 * sum(lengths) // _MANIFEST for lengths in found.values())
+            lengths_by_spec[manifest.partition_spec_id].append(manifest.manifest_length)
+        return any(len(lengths) > 1 + 2 * sum(lengths) // _MANIFEST for lengths in lengths_by_spec.values())
 
     @property
     def knows_all(self) -> bool:
@@ -202,19 +202,19 @@ class _Work:
         return ChosenFiles(table.name, table.table, table.sources, table.context, table.snapshot, paths)
 
     def _choose(self, candidates: Sequence[LiveFile]) -> set[str]:
-        found = {file.path for file in candidates if self._misplaced(file)}
-        arriving = {tuple(home) for file in candidates if file.path in found for home in self._homes(file)}
+        chosen = {file.path for file in candidates if self._misplaced(file)}
+        arriving = {tuple(home) for file in candidates if file.path in chosen for home in self._homes(file)}
         groups: dict[Tuple, list[LiveFile]] = defaultdict(list)
         for file in candidates:
-            if file.path not in found:
+            if file.path not in chosen:
                 groups[(file.spec_id, file.partition)].append(file)
         for home, members in groups.items():
             small = [file for file in members if self._is_small(file)]
             if small and self._files_needed(small) < len(small) + (home in arriving):
-                found |= {file.path for file in small}
+                chosen |= {file.path for file in small}
             if self._is_shared(members[0]) and _spread(members) >= _SPREAD:
-                found |= {file.path for file in members}
-        return found
+                chosen |= {file.path for file in members}
+        return chosen
 
     def _misplaced(self, file: LiveFile) -> bool:
         if self.tasks[file.path].deletes or not self.layout.is_shredded_as_wanted(file.shredding):
@@ -255,8 +255,8 @@ class _Work:
 
 
 def _manifests(table: IcebergTable) -> list[Any]:
-    found = table.sources.lists.of(table.version.snapshot, table.sources.io)
-    return [m for m in found if int(m.content) == 0 and (m.has_added_files() or m.has_existing_files())]
+    manifests = table.sources.lists.of(table.version.snapshot, table.sources.io)
+    return [m for m in manifests if int(m.content) == 0 and (m.has_added_files() or m.has_existing_files())]
 
 
 def _result(passes: Sequence[_Pass], after: IcebergTable) -> Compaction:
@@ -291,20 +291,20 @@ class _Homes:
 
 
 def _homes(files: Iterable[LiveFile], layout: Layout) -> _Homes:
-    found = _Homes(set(), set())
+    homes = _Homes(set(), set())
     for file in files:
-        (found.own if file.spec_id == layout.fine.spec_id else found.shared).update(file.logical or ())
-    return found
+        (homes.own if file.spec_id == layout.fine.spec_id else homes.shared).update(file.logical or ())
+    return homes
 
 
 def _homes_written(files: Iterable[WrittenFile], layout: Layout) -> _Homes:
-    found = _Homes(set(), set())
+    homes = _Homes(set(), set())
     for file in files:
         if file.spec_id == layout.fine.spec_id:
-            found.own.add(file.partition)
+            homes.own.add(file.partition)
         else:
-            found.shared.update(layout.fine_tuple(file.partition, logical) for logical in file.tuples)
-    return found
+            homes.shared.update(layout.fine_tuple(file.partition, logical) for logical in file.tuples)
+    return homes
 
 
 def _spread(files: Sequence[LiveFile]) -> float:

@@ -77,12 +77,12 @@ def expire(
         needed = others.need(own)
         doomed = [unneeded[name] for name in own if name not in needed]
     except PenstockError as error:
-        said = f"{len(gone):,} snapshots were removed, but no file was: {error.message}"
-        raise LakeError(said, hint="`sweep` removes the files that no snapshot has") from error
+        message = f"{len(gone):,} snapshots were removed, but no file was: {error.message}"
+        raise LakeError(message, hint="`sweep` removes the files that no snapshot has") from error
     removed = Count(len(doomed), "file")
     with progress("removing", removed), ThreadPoolExecutor(_AT_ONCE, "penstock-expire") as pool:
-        told = removed.each(pool.map(lambda file: _delete(sources.io, file), doomed))
-        sizes = [size for size in told if size is not None]
+        removed_sizes = removed.each(pool.map(lambda file: _delete(sources.io, file), doomed))
+        sizes = [size for size in removed_sizes if size is not None]
     return published, Expired(len(gone), len(sizes), sum(sizes))
 
 
@@ -117,9 +117,9 @@ def _commit(table: Any, now: datetime, before: datetime, keep_last: int) -> tupl
         except PenstockError:
             raise
         except Exception as error:
-            said = f"the catalog did not take the commit: {' '.join(str(error).split())[:300]}"
+            message = f"the catalog did not take the commit: {' '.join(str(error).split())[:300]}"
             hint = "no file was deleted; try again, and `sweep` removes what no snapshot has"
-            raise UnknownOutcomeError(said, hint=hint) from error
+            raise UnknownOutcomeError(message, hint=hint) from error
     raise ConflictError(f"snapshots of {name} could not be removed: other writers were faster", hint="try again")
 
 
@@ -162,10 +162,10 @@ def _unneeded(gone: Sequence[Any], before: Any, after: Any, sources: Sources, na
     """Files of removed snapshots that no other needs; manifests that stay are not looked into for them."""
     staying = manifests_of(list(after.snapshots), sources)
     leaving = {path: m for path, m in manifests_of(gone, sources).items() if path not in staying}
-    found = {**files_of(leaving.values(), sources, names), **lists_of(gone, names), **statistics_of(before, names)}
+    files = {**files_of(leaving.values(), sources, names), **lists_of(gone, names), **statistics_of(before, names)}
     needed = {**files_of(staying.values(), sources, names), **lists_of(after.snapshots, names)}
     needed |= statistics_of(after, names)
-    return {key: file for key, file in found.items() if key not in needed}
+    return {key: file for key, file in files.items() if key not in needed}
 
 
 def _delete(io: Any, file: File) -> int | None:
@@ -173,15 +173,15 @@ def _delete(io: Any, file: File) -> int | None:
     if "#" in file.path or "?" in file.path:
         return None  # PyIceberg cuts such a path short, and what it would delete is another file
     try:
-        found = io.new_input(file.path)
-        size = len(found) if file.size is None else file.size  # a list does not say its own
+        input_file = io.new_input(file.path)
+        size = len(input_file) if file.size is None else file.size  # a list does not say its own
         try:
             io.delete(file.path)
         except FileNotFoundError:
             return None
         except OSError:
             # On S3, Arrow may fail to keep a directory alive whose last file it has deleted.
-            return None if found.exists() else size
+            return None if input_file.exists() else size
         return size
     except Exception:  # each kind of storage has its own
         return None

@@ -48,10 +48,10 @@ class Others:
     def need(self, files: Collection[str]) -> set[str]:
         """Which of some files, by their normal names, others need."""
         claimed = [claim.folder for claim in self.claims() if claim.owner in self.layouts]
-        found = {file for file in files if any(is_below(file, folder) for folder in claimed)}
-        for table in self.tables if len(found) < len(files) else ():
-            found.update(name for name in self._references(table) if name in files)
-        return found
+        needed = {file for file in files if any(is_below(file, folder) for folder in claimed)}
+        for table in self.tables if len(needed) < len(files) else ():
+            needed.update(name for name in self._references(table) if name in files)
+        return needed
 
     def _references(self, table: Any) -> Iterator[str]:
         try:
@@ -81,8 +81,8 @@ def _listed(catalog: Any) -> list[tuple[str, ...]]:
     try:
         return list(all_tables(catalog))
     except Exception as error:
-        said = f"the catalog does not list its tables, which may need the files: {_one_line(error)}"
-        raise LakeError(said, hint="nothing was removed; use a catalog that lists all namespaces") from None
+        message = f"the catalog does not list its tables, which may need the files: {_one_line(error)}"
+        raise LakeError(message, hint="nothing was removed; use a catalog that lists all namespaces") from None
 
 
 def all_tables(catalog: Any) -> Iterator[tuple[str, ...]]:
@@ -95,8 +95,8 @@ def all_tables(catalog: Any) -> Iterator[tuple[str, ...]]:
 
 
 def _unknown(name: str, error: Exception) -> LakeError:
-    said = f"{name} cannot be loaded, and may need files of this table: {_one_line(error)}"
-    return LakeError(said, hint=f"nothing was removed; repair {name}, or drop it from the catalog")
+    message = f"{name} cannot be loaded, and may need files of this table: {_one_line(error)}"
+    return LakeError(message, hint=f"nothing was removed; repair {name}, or drop it from the catalog")
 
 
 def _one_line(error: Exception) -> str:

@@ -34,11 +34,11 @@ def manifests_of(snapshots: Sequence[Any], sources: Sources) -> dict[str, Any]:
 def files_of(manifests: Iterable[Any], sources: Sources, names: Names) -> dict[str, File]:
     """Manifests and the live files in them, by their normal names."""
     members = list(manifests)
-    found = {names.of(m.manifest_path): File(m.manifest_path, m.manifest_length) for m in members}
+    files = {names.of(m.manifest_path): File(m.manifest_path, m.manifest_length) for m in members}
     for entries in sources.manifests.many(members, sources.io):
         paths, sizes = (entries.column(name).to_pylist() for name in ("file_path", "file_size_in_bytes"))
-        found |= {names.of(path): File(path, size) for path, size in zip(paths, sizes, strict=True)}
-    return found
+        files |= {names.of(path): File(path, size) for path, size in zip(paths, sizes, strict=True)}
+    return files
 
 
 def lists_of(snapshots: Iterable[Any], names: Names) -> dict[str, File]:
@@ -48,16 +48,16 @@ def lists_of(snapshots: Iterable[Any], names: Names) -> dict[str, File]:
 
 def statistics_of(metadata: Any, names: Names) -> dict[str, File]:
     """The statistics files that the metadata names."""
-    told = [*metadata.statistics, *metadata.partition_statistics]
-    return {names.of(s.statistics_path): File(s.statistics_path, s.file_size_in_bytes) for s in told}
+    statistics = [*metadata.statistics, *metadata.partition_statistics]
+    return {names.of(s.statistics_path): File(s.statistics_path, s.file_size_in_bytes) for s in statistics}
 
 
 def reachable(metadata: Any, sources: Sources, names: Names) -> dict[str, File]:
     """Everything that a version of the metadata needs, all its snapshots and its statistics."""
     snapshots = list(metadata.snapshots)
     manifests = manifests_of(snapshots, sources)
-    found = files_of(manifests.values(), sources, names)
-    return {**found, **lists_of(snapshots, names), **statistics_of(metadata, names)}
+    files = files_of(manifests.values(), sources, names)
+    return {**files, **lists_of(snapshots, names), **statistics_of(metadata, names)}
 
 
 def metadata_files(table: Any) -> list[str]:
@@ -69,5 +69,5 @@ def metadata_files(table: Any) -> list[str]:
 def check_collectable(metadata: Any, name: str) -> None:
     """An error when the table's owner has said that no file of it may be deleted."""
     if str(metadata.properties.get("gc.enabled", "true")).lower() == "false":
-        said = f"{name} has gc.enabled = false: other tables may use its files, so none is deleted"
-        raise LakeError(said, hint="set the property to true if no other table does")
+        message = f"{name} has gc.enabled = false: other tables may use its files, so none is deleted"
+        raise LakeError(message, hint="set the property to true if no other table does")

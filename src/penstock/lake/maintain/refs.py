@@ -40,9 +40,11 @@ def check_refs(before: Any, after: Any, removed: Collection[int]) -> None:
     try:
         known = FromInputFile.table_metadata(after.io.new_input(path)).refs
     except Exception as error:  # each kind of storage has its own
-        said = f"{len(removed):,} snapshots were removed, but no file was: {path} cannot be read, and may have new tags"
-        raise LakeError(said, hint="`sweep` removes the files that no snapshot has") from error
+        message = (
+            f"{len(removed):,} snapshots were removed, but no file was: {path} cannot be read, and may have new tags"
+        )
+        raise LakeError(message, hint="`sweep` removes the files that no snapshot has") from error
     lost = sorted(name for name, ref in known.items() if ref.snapshot_id in removed)
     if lost:
-        said = f"{lost[0]} was created while its snapshot was removed; no file was removed"
-        raise LakeError(said, hint=f"restore it from the metadata before: {path}")
+        message = f"{lost[0]} was created while its snapshot was removed; no file was removed"
+        raise LakeError(message, hint=f"restore it from the metadata before: {path}")

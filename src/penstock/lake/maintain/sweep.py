@@ -71,8 +71,8 @@ def sweep(
     now = datetime.now(UTC)
     before = moment(older_than, now)
     if now - before < _SAFE and not force:
-        said = f"an age of {now - before} is not safe: writers that are running have files that no snapshot has yet"
-        raise LakeError(said, hint="give 1 hour or more, or force=True when you know that nobody is writing")
+        message = f"an age of {now - before} is not safe: writers that are running have files that no snapshot has yet"
+        raise LakeError(message, hint="give 1 hour or more, or force=True when you know that nobody is writing")
     names = Names()
     first = fresh(table)
     check_collectable(first.metadata, ".".join(table.name()))
@@ -90,8 +90,8 @@ def sweep(
         del unknown[name]
     _check_uuid(unknown.values(), table.metadata.table_uuid)
     limit = int(before.timestamp() * 1_000_000_000)
-    found = [file for file in unknown.values() if file.modified_ns < limit]
-    removed = found if dry_run else _delete(found)
+    unreferenced = [file for file in unknown.values() if file.modified_ns < limit]
+    removed = unreferenced if dry_run else _delete(unreferenced)
     if not dry_run:
         remove_empty(listing.folders, limit)
     return table, Swept(tuple(file.url for file in removed), sum(file.size for file in removed), dry_run)
@@ -106,9 +106,9 @@ def _check_seen(live: Iterable[str], folders: Sequence[str], files: Sequence[Lis
     seen = {file.name for file in files}
     missing = sorted(name for name in live if name not in seen and any(is_below(name, folder) for folder in folders))
     if missing:
-        said = f"{len(missing):,} files that the table needs were not found in its folders, such as {missing[0]}"
+        message = f"{len(missing):,} files that the table needs were not found in its folders, such as {missing[0]}"
         hint = "nothing was deleted; paths may be written in different ways, or files of the table are lost"
-        raise StorageError(said, hint=hint)
+        raise StorageError(message, hint=hint)
 
 
 def _claimed(table: Any, others: Others, places: Sequence[str], names: Names) -> list[str]:
@@ -127,8 +127,8 @@ def _check_uuid(unknown: Iterable[Listed], uuid: Any) -> None:
     """An error when a metadata file of another table lies among the files."""
     files = [file for file in unknown if file.path.endswith(".metadata.json")]
     with ThreadPoolExecutor(_AT_ONCE, "penstock-sweep") as pool:
-        for file, found in zip(files, pool.map(_uuid, files), strict=True):
-            if found is not None and found != str(uuid):
+        for file, owner in zip(files, pool.map(_uuid, files), strict=True):
+            if owner is not None and owner != str(uuid):
                 raise _shared(file.url, "another table")
 
 
@@ -139,17 +139,17 @@ def _uuid(file: Listed) -> str | None:
             text = source.read(_HEAD)
             if file.path.endswith(".gz.metadata.json"):
                 text = zlib.decompressobj(wbits=31).decompress(text)
-            found = _UUID.search(text) or _UUID.search(text + source.read())
+            match = _UUID.search(text) or _UUID.search(text + source.read())
     except (FileNotFoundError, zlib.error):  # gone since it was listed, or not whole
         return None
     except OSError as error:
         raise file.storage.trouble(file.path, error) from None
-    return None if found is None else found[1].decode()
+    return None if match is None else match[1].decode()
 
 
 def _shared(place: str, other: str) -> LakeError:
-    said = f"{place} belongs to {other}, whose files cannot be told from those that nobody needs"
-    return LakeError(said, hint="nothing was deleted; give each table folders of its own")
+    message = f"{place} belongs to {other}, whose files cannot be told from those that nobody needs"
+    return LakeError(message, hint="nothing was deleted; give each table folders of its own")
 
 
 def _delete(files: Sequence[Listed]) -> list[Listed]:
