@@ -41,11 +41,11 @@ def key_uses(maps: pa.Array) -> list[KeyUse]:
     rows = np.bincount(codes, minlength=len(keys))
     own = np.bincount(codes, weights=sizes, minlength=len(keys))
     lengths = np.asarray(pc.binary_length(keys), np.int64)
-    found = [
+    uses = [
         KeyUse(key, int(count), int(size + count * length))
         for key, count, size, length in zip(keys.to_pylist(), rows, own, lengths, strict=True)
     ]
-    return sorted(found, key=lambda use: (-use.bytes, use.key))
+    return sorted(uses, key=lambda use: (-use.bytes, use.key))
 
 
 def choose(uses: Sequence[KeyUse], rows: int, most: int, before: Sequence[str] = ()) -> list[str]:

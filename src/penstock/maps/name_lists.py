@@ -16,11 +16,11 @@ def read_names(text: str) -> list[str]:
     """
     if text.lstrip().startswith("["):
         try:
-            found = json.loads(text)
+            names = json.loads(text)
         except ValueError:
-            found = None
-        if isinstance(found, list) and all(isinstance(name, str) for name in found):
-            return found
+            names = None
+        if isinstance(names, list) and all(isinstance(name, str) for name in names):
+            return names
         raise LakeError(f"{text[:80]!r} is no JSON array of texts", hint='write a,b or ["a", "b"]')
     return [name.strip() for name in text.split(",") if name.strip()]
 

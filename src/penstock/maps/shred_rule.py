@@ -73,23 +73,23 @@ class Shred:
 Asked = Mapping[str, "Shred | str | Sequence[str]"]
 
 
-def as_rules(asked: Asked | None) -> dict[str, Shred]:
+def as_rules(requested: Asked | None) -> dict[str, Shred]:
     """Rules by their column, as people write them; an empty list is an error."""
-    check_asked(asked)
-    found: dict[str, Shred] = {}
-    for column, keys in (asked or {}).items():
+    check_asked(requested)
+    rules: dict[str, Shred] = {}
+    for column, keys in (requested or {}).items():
         if not isinstance(column, str) or not column:
             raise LakeError(f"{column!r} is no map column", hint='write shred={"headers": ["a", "b"]}')
-        if any(column.lower() == known.lower() for known in found):
+        if any(column.lower() == known.lower() for known in rules):
             raise LakeError(f"the map column {column!r} is given twice", hint="name it once")
-        found[column] = _as_rule(column, keys)
-    return found
+        rules[column] = _as_rule(column, keys)
+    return rules
 
 
-def check_asked(asked: object) -> None:
+def check_asked(requested: object) -> None:
     """An error when rules are no mapping."""
-    if asked is not None and not isinstance(asked, Mapping):
-        raise LakeError(f"shred is {asked!r}", hint='write {"headers": ["a", "b"]}')
+    if requested is not None and not isinstance(requested, Mapping):
+        raise LakeError(f"shred is {requested!r}", hint='write {"headers": ["a", "b"]}')
 
 
 def _as_rule(column: str, keys: Shred | str | Sequence[str]) -> Shred:
@@ -106,49 +106,49 @@ def _as_rule(column: str, keys: Shred | str | Sequence[str]) -> Shred:
 
 def parse_rules(texts: Sequence[str]) -> dict[str, Shred]:
     """Rules as the command line has them: `headers=a,b`, `headers=auto`, `headers=["a,b"]`."""
-    asked: dict[str, Shred] = {}
+    rules: dict[str, Shred] = {}
     for text in texts:
         column, equals, keys = text.partition("=")
         if not equals or not column.strip() or not keys.strip():
             raise LakeError(f"{text!r} names no keys", hint="write headers=a,b or headers=auto")
-        if column.strip() in asked:
+        if column.strip() in rules:
             raise LakeError(f"the map column {column.strip()!r} is given twice", hint="name it once")
-        asked[column.strip()] = _read_keys(column.strip(), keys.strip(), MOVE, _MOST)
-    return asked
+        rules[column.strip()] = _read_keys(column.strip(), keys.strip(), MOVE, _MOST)
+    return rules
 
 
 def to_properties(rules: Mapping[str, Shred]) -> dict[str, str]:
     """Rules as properties of a table."""
     if not rules:
         return {}
-    found = {COLUMNS: write_names(list(rules))}
+    properties = {COLUMNS: write_names(list(rules))}
     for column, rule in rules.items():
         keys = list(rule.keys)
         written = json.dumps(keys) if keys == [_AUTO] else write_names(keys)
-        found[f"{PREFIX}{column}.keys"] = _AUTO if rule.auto else written
-        found[f"{PREFIX}{column}.mode"] = rule.mode
+        properties[f"{PREFIX}{column}.keys"] = _AUTO if rule.auto else written
+        properties[f"{PREFIX}{column}.mode"] = rule.mode
         if rule.auto:
-            found[f"{PREFIX}{column}.most"] = str(rule.most)
+            properties[f"{PREFIX}{column}.most"] = str(rule.most)
     moved = [column for column, rule in rules.items() if rule.mode == MOVE]
     if moved:
-        found[NOTE] = _RESIDUAL_ONLY.format(columns=", ".join(moved))
-    return found
+        properties[NOTE] = _RESIDUAL_ONLY.format(columns=", ".join(moved))
+    return properties
 
 
 def from_properties(properties: Mapping[str, str]) -> dict[str, Shred]:
     """The rules in a table's properties; an error that names the property for one that cannot be read."""
-    found: dict[str, Shred] = {}
+    rules: dict[str, Shred] = {}
     for column in read_names(properties.get(COLUMNS, "")):
         keys = properties.get(f"{PREFIX}{column}.keys")
         if keys is None or not keys.strip():
-            said = f"{COLUMNS} names {column!r}, and {PREFIX}{column}.keys is missing"
-            raise LakeError(said, hint=f"set it to keys separated by commas, or to {_AUTO}")
+            message = f"{COLUMNS} names {column!r}, and {PREFIX}{column}.keys is missing"
+            raise LakeError(message, hint=f"set it to keys separated by commas, or to {_AUTO}")
         mode = properties.get(f"{PREFIX}{column}.mode", MOVE).strip().lower()
         most = properties.get(f"{PREFIX}{column}.most", str(_MOST)).strip()
         if not most.isdecimal():
             raise LakeError(f"{PREFIX}{column}.most is {most!r}", hint="give 1 or more")
-        found[column] = _read_keys(column, keys, mode, int(most))
-    return found
+        rules[column] = _read_keys(column, keys, mode, int(most))
+    return rules
 
 
 def is_property(name: str) -> bool:

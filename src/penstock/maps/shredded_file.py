@@ -57,17 +57,17 @@ class ShreddedFile:
         """The sidecar that a key of a map needs, and whether it needs the map."""
         path, key = _parts(term)
         own = [part for part in self.parts if part.path == path and part.key == key]
-        found = max(own, key=lambda part: part.state, default=None)
-        return found, found is None or found.state < State.VALUE
+        best = max(own, key=lambda part: part.state, default=None)
+        return best, best is None or best.state < State.VALUE
 
     def stored(self, columns: Iterable[str], keys: Iterable[Lookup]) -> set[str]:
         """The columns of the file that are read for whole columns and keys of maps."""
-        found = {*columns, *self.for_columns(columns)}
+        needed = {*columns, *self.for_columns(columns)}
         for term in keys:
             part, needs_map = self.for_key(term)
-            found |= {part.name} if part is not None else set()
-            found |= {_parts(term)[0][0]} if needs_map else set()
-        return found
+            needed |= {part.name} if part is not None else set()
+            needed |= {_parts(term)[0][0]} if needs_map else set()
+        return needed
 
     def key(self, term: Lookup, table: pa.Table) -> pa.Array:
         """The values of a key out of what was read."""
@@ -76,8 +76,8 @@ class ShreddedFile:
         value = None if part is None else whole(table, part.name)
         if not needs_map:
             return value
-        found = lookup(field_at(whole(table, path[0]), path[1:]), key)
-        return found if value is None else first_known(value, found)
+        from_map = lookup(field_at(whole(table, path[0]), path[1:]), key)
+        return from_map if value is None else first_known(value, from_map)
 
     def column(self, name: str, table: pa.Table) -> pa.Array:
         """A whole column out of what was read, its maps put together again."""

@@ -80,7 +80,7 @@ def shredded_maps(schema: Any, sidecars: Sequence[Sidecar], properties: Mapping[
 
     A rule that fits no column, because another engine changed the table, is left out: maps are written whole then.
     """
-    found = []
+    maps = []
     try:
         rules = hot_keys(properties)
     except PenstockError as error:
@@ -96,8 +96,8 @@ def shredded_maps(schema: Any, sidecars: Sequence[Sidecar], properties: Mapping[
         own = tuple(by_key[key] for key in keys if key in by_key)
         path = path_of(schema, own[0]) if own else None
         if path is not None:
-            found.append(ShreddedMap(path, own))
-    return tuple(found)
+            maps.append(ShreddedMap(path, own))
+    return tuple(maps)
 
 
 def split_rows(
@@ -107,15 +107,15 @@ def split_rows(
     columns = dict(zip(table.column_names, table.columns, strict=True))
     sidecars: list[pa.ChunkedArray] = []
     for each in maps:
-        given = columns[each.path[0]]
-        done = [_split(chunk, each, last_wins) for chunk in given.chunks]
-        columns[each.path[0]] = pa.chunked_array([whole for whole, _ in done], given.type)
+        column = columns[each.path[0]]
+        done = [_split(chunk, each, last_wins) for chunk in column.chunks]
+        columns[each.path[0]] = pa.chunked_array([whole for whole, _ in done], column.type)
         for i, sidecar in enumerate(each.sidecars):
-            values = [found.values[i] for _, found in done]
+            values = [part.values[i] for _, part in done]
             kind = types[len(sidecars)]
             sidecars.append(pa.chunked_array([v if v.type == kind else v.cast(kind) for v in values], kind))
-            tally.explicit_nulls[sidecar.id] += sum(found.explicit_nulls[i] for _, found in done)
-        tally.null_maps[each.path] += sum(found.null_maps for _, found in done)
+            tally.explicit_nulls[sidecar.id] += sum(part.explicit_nulls[i] for _, part in done)
+        tally.null_maps[each.path] += sum(part.null_maps for _, part in done)
     return [*columns.values(), *sidecars]
 
 

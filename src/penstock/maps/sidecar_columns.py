@@ -54,12 +54,12 @@ def read_sidecars(schema: Any, properties: Mapping[str, str]) -> tuple[Sidecar, 
     named = [field for field in schema.fields if is_reserved(field.name) or str(field.field_id) in known]
     if not named:
         return ()
-    found = [_read(field, known) for field in named]
-    lost = next((field.name for field, sidecar in zip(named, found, strict=True) if sidecar is None), None)
-    if lost is not None and (COLUMNS in properties or any(found)):
-        said = f"column {lost} is a sidecar, and neither its documentation nor {KNOWN} says of which key"
-        raise LakeError(said, hint="restore one of them from an older version of the table's metadata")
-    return tuple(sidecar for sidecar in found if sidecar is not None)
+    sidecars = [_read(field, known) for field in named]
+    lost = next((field.name for field, sidecar in zip(named, sidecars, strict=True) if sidecar is None), None)
+    if lost is not None and (COLUMNS in properties or any(sidecars)):
+        message = f"column {lost} is a sidecar, and neither its documentation nor {KNOWN} says of which key"
+        raise LakeError(message, hint="restore one of them from an older version of the table's metadata")
+    return tuple(sidecar for sidecar in sidecars if sidecar is not None)
 
 
 def check_complete(metadata: Any, schema: Any, lost: Iterable[int]) -> None:
@@ -72,24 +72,24 @@ def check_complete(metadata: Any, schema: Any, lost: Iterable[int]) -> None:
         field = next((f for older in metadata.schemas for f in older.fields if f.field_id == field_id), None)
         sidecar = None if field is None else _read(field, known)
         if sidecar is None or (sidecar.mode == MOVE and path_of(schema, sidecar) is not None):
-            said = f"values of a map lie in the column with field id {field_id}"
-            said += "" if field is None else f", {field.name}"
+            message = f"values of a map lie in the column with field id {field_id}"
+            message += "" if field is None else f", {field.name}"
             hint = "read a snapshot from before it was dropped, or restore the table's metadata"
-            raise LakeError(f"{said}, which the table does not have any more", hint=hint)
+            raise LakeError(f"{message}, which the table does not have any more", hint=hint)
 
 
 def _read(field: Any, known: Mapping[str, Any]) -> Sidecar | None:
-    for told in (_object(field.doc), known.get(str(field.field_id))):
-        if isinstance(told, dict):
-            source, key, mode = (told.get(name) for name in ("sidecar of", "key", "mode"))
+    for described in (_object(field.doc), known.get(str(field.field_id))):
+        if isinstance(described, dict):
+            source, key, mode = (described.get(name) for name in ("sidecar of", "key", "mode"))
             if isinstance(source, int) and isinstance(key, str) and mode in (MOVE, MIRROR):
                 return Sidecar(field.field_id, field.name, source, key, mode)
     return None
 
 
 def _known(properties: Mapping[str, str]) -> Mapping[str, Any]:
-    found = _object(properties.get(KNOWN))
-    return found if isinstance(found, dict) else {}
+    sidecars = _object(properties.get(KNOWN))
+    return sidecars if isinstance(sidecars, dict) else {}
 
 
 def _object(text: str | None) -> Any:
@@ -101,8 +101,8 @@ def _object(text: str | None) -> Any:
 
 def known_property(sidecars: Iterable[Sidecar]) -> dict[str, str]:
     """The property that repeats what the documentation of sidecars says."""
-    told = {str(sidecar.id): json.loads(sidecar.doc) for sidecar in sidecars}
-    return {KNOWN: json.dumps(told, ensure_ascii=False)}
+    documents = {str(sidecar.id): json.loads(sidecar.doc) for sidecar in sidecars}
+    return {KNOWN: json.dumps(documents, ensure_ascii=False)}
 
 
 def is_reserved(name: str) -> bool:
@@ -146,8 +146,8 @@ def source_map(schema: Any, column: str) -> Any:
     if not _is_map(kind):
         raise SchemaError(f"shred: {column!r} is a {kind} and no map", hint="name a map with text keys")
     if str(kind.key_type) != "string" or not kind.value_type.is_primitive:
-        said = f"shred: {column!r} is a {kind}; keys have to be texts, and values plain"
-        raise SchemaError(said, hint="name another map")
+        message = f"shred: {column!r} is a {kind}; keys have to be texts, and values plain"
+        raise SchemaError(message, hint="name another map")
     return field
 
 
@@ -186,9 +186,9 @@ def _path_to(fields: Iterable[Any], field_id: int, above: tuple[str, ...] = ()) 
         if field.field_id == field_id:
             return path
         if field.field_type.is_struct:
-            found = _path_to(field.field_type.fields, field_id, path)
-            if found is not None:
-                return found
+            inner_path = _path_to(field.field_type.fields, field_id, path)
+            if inner_path is not None:
+                return inner_path
     return None
 
 
@@ -211,15 +211,15 @@ def missing(
     """
     have = {(sidecar.source, sidecar.key, sidecar.mode) for sidecar in sidecars}
     taken = {field.name for field in schema.fields}
-    found: list[Sidecar] = []
+    added: list[Sidecar] = []
     for column, rule in rules.items():
         field = source_map(schema, column)
         for key in keys[column]:
             if (field.field_id, key, rule.mode) not in have:
                 name = _free_name(column, taken)
                 taken.add(name)
-                found.append(Sidecar(-1, name, field.field_id, key, rule.mode))
-    return found
+                added.append(Sidecar(-1, name, field.field_id, key, rule.mode))
+    return added
 
 
 def _free_name(column: str, taken: set[str]) -> str:

@@ -45,7 +45,7 @@ class Shredded:
 def to_footer(columns: Iterable[tuple[str, str, Mapping[str, str]]]) -> dict[str, str]:
     """The pairs for a file: of each map its path, its mode and its sidecars' columns by key."""
     prefix = _KINDS[0][0]
-    found = {f"{prefix}version": _VERSION}
+    properties = {f"{prefix}version": _VERSION}
     for column, mode, sidecars in columns:
         stem = f"{STEM}{column.replace('.', '_')}_"
         keys: list[str | None] = list(sidecars)
@@ -53,15 +53,15 @@ def to_footer(columns: Iterable[tuple[str, str, Mapping[str, str]]]) -> dict[str
             places = {int(name[len(stem) :]): key for key, name in sidecars.items()}
             keys = [places.get(i) for i in range(max(places) + 1)]
         else:
-            found[f"{prefix}{column}.columns"] = json.dumps(list(sidecars.values()), ensure_ascii=False)
-        found[f"{prefix}{column}.keys"] = json.dumps(keys, ensure_ascii=False)
-        found[f"{prefix}{column}.mode"] = mode
-    return found
+            properties[f"{prefix}{column}.columns"] = json.dumps(list(sidecars.values()), ensure_ascii=False)
+        properties[f"{prefix}{column}.keys"] = json.dumps(keys, ensure_ascii=False)
+        properties[f"{prefix}{column}.mode"] = mode
+    return properties
 
 
 def read_footer(pairs: Mapping[bytes, bytes] | None, names: Sequence[str], path: str) -> tuple[Shredded, ...]:
     """The shredded maps of a file with these pairs in its footer and these columns; none where it is a plain one."""
-    found: list[Shredded] = []
+    maps: list[Shredded] = []
     for prefix, stem in _KINDS:
         try:
             own = {k.decode(): v.decode() for k, v in (pairs or {}).items() if k.startswith(prefix.encode())}
@@ -78,11 +78,11 @@ def read_footer(pairs: Mapping[bytes, bytes] | None, names: Sequence[str], path:
                 raise _damaged(path, f"{name} is not known")
             column = name[len(prefix) : -len(".keys")]
             mode, columns = modes.pop(column, MOVE), called.pop(column, None)
-            found.append(_shredded(column, text, mode, columns, stem, names, path))
+            maps.append(_shredded(column, text, mode, columns, stem, names, path))
         if modes or called:
             raise _damaged(path, f"the keys of {next(iter(modes | called))} are missing")
-    _check_all_known(found, names, path)
-    return tuple(found)
+    _check_all_known(maps, names, path)
+    return tuple(maps)
 
 
 def _by_column(own: dict[str, str], prefix: str, suffix: str) -> dict[str, str]:
@@ -115,30 +115,30 @@ def _keys(column: str, text: str, path: str) -> list[str | None]:
     if not text.lstrip().startswith("["):
         return list(read_names(text))
     try:
-        found = json.loads(text)
+        listed_keys = json.loads(text)
     except ValueError:
-        found = None
-    if not isinstance(found, list) or not all(key is None or isinstance(key, str) for key in found):
+        listed_keys = None
+    if not isinstance(listed_keys, list) or not all(key is None or isinstance(key, str) for key in listed_keys):
         raise _damaged(path, f"the keys of {column} are no JSON array of texts")
-    named = [key for key in found if key is not None]
+    named = [key for key in listed_keys if key is not None]
     if len(set(named)) < len(named):
         raise _damaged(path, f"the keys of {column} name one twice")
-    return found
+    return listed_keys
 
 
 def _has(column: str, names: Sequence[str]) -> bool:
     return column in names or column.partition(".")[0] in names
 
 
-def _check_all_known(found: Sequence[Shredded], names: Sequence[str], path: str) -> None:
+def _check_all_known(maps: Sequence[Shredded], names: Sequence[str], path: str) -> None:
     """A sidecar that nothing is said of is values that would be lost; without its map it is a column like others."""
-    known = {name for shredded in found for _, name in shredded.sidecars}
+    known = {name for shredded in maps for _, name in shredded.sidecars}
     stems = [f"{stem}{column.replace('.', '_')}_" for _, stem in _KINDS for column in names]
     for name in names:
         if name not in known and any(name.startswith(stem) and name[len(stem) :].isdigit() for stem in stems):
             raise _damaged(path, f"it does not say which key the column {name} holds")
 
 
-def _damaged(path: str, said: str) -> LakeError:
+def _damaged(path: str, problem: str) -> LakeError:
     hint = "write the file again from its source, or leave it out"
-    return LakeError(f"{path}: the footer says of shredded maps what cannot be: {said}", hint=hint)
+    return LakeError(f"{path}: the footer says of shredded maps what cannot be: {problem}", hint=hint)

@@ -108,8 +108,8 @@ def split(maps: pa.Array, keys: Sequence[str], *, mirror: bool = False, last_win
 
 def _codes(keys: pa.Array, hot: Sequence[str]) -> npt.NDArray[np.signedinteger]:
     """For each entry which of the hot keys it has; -1 for none. Small numbers are sorted fastest."""
-    found = pc.index_in(keys, value_set=pa.array(list(hot), keys.type))
-    return np.asarray(found.fill_null(-1)).astype(np.int16 if len(hot) < 1 << 15 else np.int32)
+    positions = pc.index_in(keys, value_set=pa.array(list(hot), keys.type))
+    return np.asarray(positions.fill_null(-1)).astype(np.int16 if len(hot) < 1 << 15 else np.int32)
 
 
 def _filtered(maps: pa.Array, entries: Entries, kept: npt.NDArray[np.bool_]) -> pa.Array:

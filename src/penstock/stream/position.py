@@ -59,16 +59,18 @@ class Identity:
         """Whether a position was made with another filter, which is an error unless allowed; that it is not of this
         table at all, or that this version of Penstock does not know it, always is."""
         if position.get("penstock") != VERSION:
-            said = f"the checkpoint's position has version {position.get('penstock')!r}, this Penstock reads {VERSION}"
-            raise LakeError(said, hint="use the Penstock that wrote it, or a new checkpoint")
+            message = (
+                f"the checkpoint's position has version {position.get('penstock')!r}, this Penstock reads {VERSION}"
+            )
+            raise LakeError(message, hint="use the Penstock that wrote it, or a new checkpoint")
         if position["table"] != self.table:
-            said = f"the checkpoint is of {position['name']}, and this is {self.name}"
-            raise LakeError(said, hint="give the stream a checkpoint of its own")
+            message = f"the checkpoint is of {position['name']}, and this is {self.name}"
+            raise LakeError(message, hint="give the stream a checkpoint of its own")
         if position["filter"] == self.filter:
             return False
         if not allowed:
-            said = f"the checkpoint was made with the filter {position['where']}, and now it is {self.where}"
-            raise LakeError(said, hint=OTHER_FILTER)
+            message = f"the checkpoint was made with the filter {position['where']}, and now it is {self.where}"
+            raise LakeError(message, hint=OTHER_FILTER)
         return True
 
 
@@ -92,11 +94,11 @@ def is_first(position: Position) -> bool:
 
 def began(start: Position, end: Position) -> Mapping[str, Any]:
     """Where a batch began, whatever is now said to be the beginning."""
-    found: Mapping[str, Any] = end["begin"] if "begin" in end else start["at"]
-    return found
+    beginning: Mapping[str, Any] = end["begin"] if "begin" in end else start["at"]
+    return beginning
 
 
 def digest(texts: Iterable[str]) -> str:
     """A short digest of texts in any order."""
-    found = hashlib.sha256("\n".join(sorted(texts)).encode("utf-8", "surrogateescape"))
-    return found.hexdigest()[:16]
+    hashed = hashlib.sha256("\n".join(sorted(texts)).encode("utf-8", "surrogateescape"))
+    return hashed.hexdigest()[:16]

@@ -64,16 +64,16 @@ def option_name(name: str) -> str | None:
     return _NAMES.get(name.replace("_", "").lower())
 
 
-def as_options(given: Mapping[str, Any]) -> StreamOptions:
+def as_options(options: Mapping[str, Any]) -> StreamOptions:
     """Options as they were given, texts or values; those that are None are not given."""
-    found: dict[str, Any] = {}
-    for name, value in given.items():
+    values: dict[str, Any] = {}
+    for name, value in options.items():
         known = option_name(name)
         if known is None:
             raise LakeError(f"a stream has no option {name!r}", hint=f"there are: {', '.join(_NAMES.values())}")
         if value is not None:
-            found[known] = _read(known, value)
-    return StreamOptions(**found)
+            values[known] = _read(known, value)
+    return StreamOptions(**values)
 
 
 def _read(name: str, value: Any) -> Any:

@@ -53,8 +53,8 @@ def _compile(gateway: Any) -> dict[str, Any]:
 
 def call(gateway: Any, name: str, method: str, *arguments: Any) -> Any:
     """What a static method of a compiled class returns."""
-    found = next(m for m in java_class(gateway, name).getMethods() if m.getName() == method)
-    return found.invoke(None, _objects(gateway, arguments))
+    candidate = next(m for m in java_class(gateway, name).getMethods() if m.getName() == method)
+    return candidate.invoke(None, _objects(gateway, arguments))
 
 
 def new(gateway: Any, name: str, *arguments: Any) -> Any:
@@ -65,7 +65,7 @@ def new(gateway: Any, name: str, *arguments: Any) -> Any:
 
 
 def _objects(gateway: Any, values: Iterable[Any]) -> Any:
-    given = gateway.jvm.java.util.ArrayList()  # py4j puts Python objects into lists, but not into arrays
+    objects = gateway.jvm.java.util.ArrayList()  # py4j puts Python objects into lists, but not into arrays
     for value in values:
-        given.add(value)
-    return given.toArray()
+        objects.add(value)
+    return objects.toArray()

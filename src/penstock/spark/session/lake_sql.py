@@ -24,7 +24,7 @@ from penstock.spark.session.session import attach, session
 def run_sql(lake: Any, text: str, spark: Any = None) -> Any:
     """Run a query over the tables of a lake."""
     places = table_names(text)
-    found = attach(spark) if spark is not None else session()
+    attached = attach(spark) if spark is not None else session()
     known = set(lake.tables())
     pieces: list[str] = []
     end = 0
@@ -32,11 +32,11 @@ def run_sql(lake: Any, text: str, spark: Any = None) -> Any:
         if name not in known:
             continue
         view = view_name(lake, name)
-        lake.table(name).dataframe(found).createOrReplaceTempView(view)
+        lake.table(name).dataframe(attached).createOrReplaceTempView(view)
         pieces += [text[end:start], view, "" if aliased else f" AS {quoted(name.rpartition('.')[2])}"]
         end = stop
     try:
-        return found.sql("".join([*pieces, text[end:]]))
+        return attached.sql("".join([*pieces, text[end:]]))
     except AnalysisException as error:
         unknown = next((name for *_, name, _ in places if name not in known), None)
         if unknown is not None and error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND":

@@ -46,8 +46,8 @@ def _launch(conf: Any) -> Any:
         with _not_interrupted(), _quiet_options(), open(log, "ab") if log else nullcontext() as sink:
             return launch_gateway(conf, {"stderr": sink})  # type: ignore[no-untyped-call]
     except PySparkRuntimeError:
-        said = f"Spark did not start{f'; what it said is in {log}' if log else ''}"
-        raise PenstockError(said, hint="it needs Java 17 or newer; 'penstock doctor' finds what is wrong") from None
+        message = f"Spark did not start{f'; see {log} for the full log' if log else ''}"
+        raise PenstockError(message, hint="it needs Java 17 or newer; 'penstock doctor' finds what is wrong") from None
 
 
 def _interrupt_at_once() -> None:
@@ -108,6 +108,6 @@ def one_line(error: Any) -> str:
     first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__).strip()
     if first.startswith("[") and "] " in first:
         first = first.split("] ", 1)[1]
-    said, _, place = first.partition(" SQLSTATE: ")
+    message, _, place = first.partition(" SQLSTATE: ")
     where = place.partition(";")[2].strip(" ;")
-    return f"{said.rstrip('. ')}{f' ({where})' if where else ''}"
+    return f"{message.rstrip('. ')}{f' ({where})' if where else ''}"

@@ -141,9 +141,9 @@ def _own_error(java_error: Any) -> PenstockError | None:
         text = str(cause.getMessage()) if cause is not None and cause.getMessage() is not None else ""
         if _MARK in text:
             return _errors.get(text[text.rindex(_MARK) :].split("]")[0] + "]")
-        found = _FROM_PYTHON.findall(text)
-        if found:
-            return _again(*found[-1])
+        matches = _FROM_PYTHON.findall(text)
+        if matches:
+            return _again(*matches[-1])
         if _NO_FIELD_IDS in text:
             return _no_field_ids(java_error)
         missing = _MISSING.search(text)
@@ -155,9 +155,9 @@ def _own_error(java_error: Any) -> PenstockError | None:
     return None
 
 
-def _again(kind: str, said: str) -> PenstockError:
+def _again(kind: str, message: str) -> PenstockError:
     """An error that was raised in one of Spark's Python processes, of which only the text arrives."""
-    made: PenstockError = getattr(errors, kind, PenstockError)(said)
+    made: PenstockError = getattr(errors, kind, PenstockError)(message)
     return made
 
 
@@ -173,6 +173,6 @@ def _gone(url: str) -> PenstockError | None:
 
 def _no_field_ids(java_error: Any) -> PenstockError:
     """A file of an Iceberg table that has no field ids, where no name mapping says what its columns are."""
-    found = re.search(r"(?:file:|s3[an]?:|/)\S+?\.parquet", str(java_error.getMessage()))
-    said = f"{found.group() if found else 'a data file'} has no field ids, and the table has no name mapping"
-    return LakeError(said, hint="set the table's property schema.name-mapping.default")
+    path = re.search(r"(?:file:|s3[an]?:|/)\S+?\.parquet", str(java_error.getMessage()))
+    message = f"{path.group() if path else 'a data file'} has no field ids, and the table has no name mapping"
+    return LakeError(message, hint="set the table's property schema.name-mapping.default")

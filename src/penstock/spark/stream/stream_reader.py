@@ -42,17 +42,17 @@ _numbers = itertools.count(1)
 
 def stream(table: Any, spark: Any, options: Mapping[str, Any]) -> Any:
     """A table as a streaming DataFrame; what is wrong with the options is said now."""
-    asked = as_options(options)
-    feed = table.feed(asked)
-    if feed.unchecked is not None and asked.columns is not None:
-        feed = table.feed(replace(asked, columns=None))  # the filter may need other columns
+    stream_options = as_options(options)
+    feed = table.feed(stream_options)
+    if feed.unchecked is not None and stream_options.columns is not None:
+        feed = table.feed(replace(stream_options, columns=None))  # the filter may need other columns
     source = _source(feed, _at_once(spark))
     register(attach(spark), source)
     rows = spark.readStream.format(source.name()).load()
     if feed.unchecked is None:
         return rows
-    rows = rows.where(asked.where)
-    return rows if asked.columns is None else rows.select(*asked.columns)
+    rows = rows.where(stream_options.where)
+    return rows if stream_options.columns is None else rows.select(*stream_options.columns)
 
 
 def _at_once(spark: Any) -> int:
@@ -83,14 +83,16 @@ class StreamSource(DataSource):
 
 def feed_of(options: Mapping[str, str]) -> Feed:
     """What is new in the table that Spark's options name; a filter that the source cannot check is an error."""
-    place, asked = dict[str, str](), dict[str, str]()
+    place, stream_options = dict[str, str](), dict[str, str]()
     for name, value in options.items():
         place_name = _PLACE.get(name.replace("_", "").lower())
-        (asked if place_name is None else place)[place_name or name] = value
-    feed: Feed = _table(place).feed(as_options(asked))
+        (stream_options if place_name is None else place)[place_name or name] = value
+    feed: Feed = _table(place).feed(as_options(stream_options))
     if feed.unchecked is not None:
-        said = f"the filter cannot be checked on the rows here: {feed.unchecked}"
-        raise LakeError(said, hint="use table.stream(spark, where=…), or put that part into .where(…) of the DataFrame")
+        message = f"the filter cannot be checked on the rows here: {feed.unchecked}"
+        raise LakeError(
+            message, hint="use table.stream(spark, where=…), or put that part into .where(…) of the DataFrame"
+        )
     return feed
 
 
@@ -117,8 +119,8 @@ def spark_schema(feed: Feed) -> StructType:
     from pyspark.sql.pandas.types import from_arrow_schema
     from pyspark.sql.types import StructField
 
-    found = from_arrow_schema(feed.schema)
-    return StructType([StructField(field.name, field.dataType, True) for field in found.fields])
+    schema = from_arrow_schema(feed.schema)
+    return StructType([StructField(field.name, field.dataType, True) for field in schema.fields])
 
 
 class Reading(InputPartition):
@@ -193,12 +195,12 @@ def _bundles(work: Sequence[Work], at_once: int) -> list[list[Work]]:
     """Files for tasks, in their order: as many tasks as run at once, or more where there is much to read."""
     total = sum(each.size + _OPENING for each in work)
     share = min(max(total / at_once, 4 * _OPENING), 128 << 20)
-    found: list[list[Work]] = [[]]
+    groups: list[list[Work]] = [[]]
     room = share
     for each in work:
-        if found[-1] and room < each.size + _OPENING:
-            found.append([])
+        if groups[-1] and room < each.size + _OPENING:
+            groups.append([])
             room = share
-        found[-1].append(each)
+        groups[-1].append(each)
         room -= each.size + _OPENING
-    return found
+    return groups

@@ -68,13 +68,13 @@ class StreamReport:
 
 def stream_report(query: Any) -> StreamReport:
     """What a streaming query that reads Penstock's tables has done so far."""
-    told = [json.loads(progress.json) for progress in query.recentProgress]
-    last = told[-1] if told else {"sources": []}
-    sources = [found for source in last["sources"] if (found := _source(source)) is not None]
-    if told and not sources:
+    batches = [json.loads(progress.json) for progress in query.recentProgress]
+    last = batches[-1] if batches else {"sources": []}
+    sources = [report for source in last["sources"] if (report := _source(source)) is not None]
+    if batches and not sources:
         hint = 'the query must read a table.stream(…), or readStream.format("penstock")'
         raise LakeError("no source of this query is Penstock's", hint=hint)
-    with_rows = [progress for progress in told if progress["numInputRows"]]
+    with_rows = [progress for progress in batches if progress["numInputRows"]]
     took = last.get("durationMs", {}).get("triggerExecution")
     return StreamReport(
         query=str(query.name or query.id),
@@ -87,18 +87,18 @@ def stream_report(query: Any) -> StreamReport:
     )
 
 
-def _source(told: Mapping[str, Any]) -> SourceReport | None:
-    end = _json(told.get("endOffset"))
+def _source(source: Mapping[str, Any]) -> SourceReport | None:
+    end = _json(source.get("endOffset"))
     if not isinstance(end, dict) or "penstock" not in end:
         return None
-    look, total = _json(told.get("latestOffset")), end["total"]
+    look, total = _json(source.get("latestOffset")), end["total"]
     seen = look if isinstance(look, dict) and "partitions_pruned" in look else None
     return SourceReport(end["name"], end["where"], total["files"], total["bytes"], seen)
 
 
-def _json(found: Any) -> Any:
+def _json(value: Any) -> Any:
     """An offset, which Spark may show as JSON or as a text."""
     try:
-        return json.loads(found) if isinstance(found, str) else found
+        return json.loads(value) if isinstance(value, str) else value
     except ValueError:
         return None

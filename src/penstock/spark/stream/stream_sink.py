@@ -62,8 +62,8 @@ def stream_writer(options: Mapping[str, str], schema: StructType, overwrite: boo
 def _arrow_writer() -> Any:
     """Spark's base of writers that get Arrow's batches. 4.0 has none for streams, but asks only whether a writer is one
     of those for batch jobs."""
-    found = getattr(datasource, "DataSourceStreamArrowWriter", None)
-    return found or type("StreamArrowWriter", (DataSourceStreamWriter, DataSourceArrowWriter), {})
+    writer = getattr(datasource, "DataSourceStreamArrowWriter", None)
+    return writer or type("StreamArrowWriter", (DataSourceStreamWriter, DataSourceArrowWriter), {})
 
 
 @dataclass(frozen=True)

@@ -59,10 +59,10 @@ def _source(schema: Any, field_id: int) -> Any:
     from pyspark.sql import functions as F
 
     first, *rest = path_of(schema, field_id)
-    found = F.col(quote_name(first))
+    column = F.col(quote_name(first))
     for name in rest:
-        found = found.getField(name)
-    return found
+        column = column.getField(name)
+    return column
 
 
 def _days(column: Any, kind: Any) -> Any:

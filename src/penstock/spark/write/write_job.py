@@ -72,23 +72,25 @@ def rewrite_table(job: WriteJob, table: Any) -> list[WrittenFile]:
 def sample(df: Any, names: Sequence[str], rows: int) -> pa.Table:
     """The first rows of a DataFrame, of some columns: any others would cost a pass over all of them."""
     with progress_of_tasks("looking for hot keys", df.sparkSession):
-        found: pa.Table = df.select(*map(_column, names)).limit(rows).toArrow()
-    return found
+        rows_taken: pa.Table = df.select(*map(_column, names)).limit(rows).toArrow()
+    return rows_taken
 
 
 def map_files(tasks: Sequence[Any], work: Callable[[Any], Any]) -> list[Any]:
     """Do something with each of some files in tasks of the session that is there, or of a new one."""
     spark = _session()
-    given = pa.table({_NUMBER: pa.array(range(len(tasks)), pa.int64()), "task": [pickle.dumps(task) for task in tasks]})
+    numbered = pa.table(
+        {_NUMBER: pa.array(range(len(tasks)), pa.int64()), "task": [pickle.dumps(task) for task in tasks]}
+    )
     parts = min(len(tasks), 4 * _at_once(spark))
-    spread = spark.createDataFrame(given).repartition(parts, _NUMBER)
+    spread = spark.createDataFrame(numbered).repartition(parts, _NUMBER)
     with progress_of_tasks(f"rewriting {Counted(len(tasks), None, 'file')}", spark):
         answers = spread.mapInArrow(_mapper(work), "answer binary").collect()
-    found = dict(pair for row in answers for pair in [pickle.loads(row.answer)])
-    failed = next((answer for answer in found.values() if isinstance(answer, PenstockError)), None)
+    results = dict(pair for row in answers for pair in [pickle.loads(row.answer)])
+    failed = next((answer for answer in results.values() if isinstance(answer, PenstockError)), None)
     if failed is not None:
         raise failed
-    return [found[i] for i in range(len(tasks))]
+    return [results[i] for i in range(len(tasks))]
 
 
 def _session() -> Any:
@@ -117,8 +119,8 @@ def arrow_schema(schema: Any) -> pa.Schema:
     try:
         return to_arrow_schema(schema, **zone)
     except Exception as error:
-        said = f"the rows have a column that no table can hold: {' '.join(str(error).split())[:200]}"
-        raise SchemaError(said, hint="cast or drop it; nothing was written") from None
+        message = f"the rows have a column that no table can hold: {' '.join(str(error).split())[:200]}"
+        raise SchemaError(message, hint="cast or drop it; nothing was written") from None
 
 
 def _check_required(job: WriteJob, rows: Any, df: Any) -> None:
@@ -130,8 +132,8 @@ def _check_required(job: WriteJob, rows: Any, df: Any) -> None:
     if not names:
         return
     counts = [F.sum(_column(name).isNull().cast("bigint")).alias(str(i)) for i, name in enumerate(names)]
-    found = rows.agg(*counts).first()
-    for name, nulls in zip(names, found, strict=True):
+    null_counts = rows.agg(*counts).first()
+    for name, nulls in zip(names, null_counts, strict=True):
         if nulls:
             raise null_error(name, nulls)
 
@@ -144,15 +146,15 @@ def _slots(job: WriteJob, rows: Any, spark: Any) -> tuple[Slots, pa.Table]:
     columns = partition_columns(layout.schema, layout.fine)
     parts = [column.alias(f"{_PART}{i}") for i, column in enumerate(columns)]
     counted = rows.select(*parts).groupBy(*(f"{_PART}{i}" for i in range(len(parts))))
-    found: pa.Table = counted.agg(F.count(F.lit(1)).alias(_NUMBER)).toArrow()
-    numbers = found.column(_NUMBER).to_numpy()
-    found = found.filter(pa.array(numbers > 0)).combine_chunks()
-    known = found.drop_columns([_NUMBER])
+    counts_by_partition: pa.Table = counted.agg(F.count(F.lit(1)).alias(_NUMBER)).toArrow()
+    numbers = counts_by_partition.column(_NUMBER).to_numpy()
+    counts_by_partition = counts_by_partition.filter(pa.array(numbers > 0)).combine_chunks()
+    known = counts_by_partition.drop_columns([_NUMBER])
     tuples = _tuples(known, layout)
     if not tuples:
         return Slots([], [], []), known
     per_row = job.bytes_per_row or _measured(job, rows)
-    sizes = (found.column(_NUMBER).to_numpy() * per_row).tolist()
+    sizes = (counts_by_partition.column(_NUMBER).to_numpy() * per_row).tolist()
     return assign(layout, tuples, sizes, job.expected(tuples, sizes), job.target, _at_once(spark)), known
 
 
@@ -194,10 +196,12 @@ def _placed(job: WriteJob, rows: Any, slots: Slots, known: pa.Table, spark: Any)
         }
     )
     columns = partition_columns(layout.schema, layout.fine)
-    given = rows.select("*", *(column.alias(f"{_PART}{i}") for i, column in enumerate(columns)))
+    with_parts = rows.select("*", *(column.alias(f"{_PART}{i}") for i, column in enumerate(columns)))
     same = [F.col(f"{_PART}{i}").eqNullSafe(F.col(f"{_KNOWN}{i}")) for i in range(len(columns))]
     match = reduce(lambda a, b: a & b, same, F.lit(True))
-    joined = given.join(F.broadcast(spark.createDataFrame(places, _places_schema(given, len(columns)))), match, "left")
+    joined = with_parts.join(
+        F.broadcast(spark.createDataFrame(places, _places_schema(with_parts, len(columns)))), match, "left"
+    )
     share = _share(rows, F.size(_KEY)) if any(each.slots > 1 for each in slots.assigned) else F.lit(0)
     spread = joined.withColumn(_SLOT, F.col(_SLOT) + share)
     spread = spread.withColumn(_KEY, F.coalesce(F.get(F.col(_KEY), share), F.lit(keys[0])))
@@ -206,14 +210,14 @@ def _placed(job: WriteJob, rows: Any, slots: Slots, known: pa.Table, spark: Any)
     return sorted_rows.select(*(_column(field.name) for field in layout.schema.fields), F.col(_SLOT))
 
 
-def _places_schema(given: Any, parts: int) -> Any:
+def _places_schema(rows: Any, parts: int) -> Any:
     """Spark's own types of the partitions: Arrow's do not tell a time with a zone from one without."""
     from pyspark.sql.types import ArrayType, BooleanType, IntegerType, StructType
 
-    found = StructType()
+    schema = StructType()
     for i in range(parts):
-        found = found.add(f"{_KNOWN}{i}", given.schema[f"{_PART}{i}"].dataType)
-    return found.add(_SLOT, IntegerType()).add(_KEY, ArrayType(IntegerType())).add(_NUMBER, BooleanType())
+        schema = schema.add(f"{_KNOWN}{i}", rows.schema[f"{_PART}{i}"].dataType)
+    return schema.add(_SLOT, IntegerType()).add(_KEY, ArrayType(IntegerType())).add(_NUMBER, BooleanType())
 
 
 def _share(rows: Any, parts: Any) -> Any:
@@ -272,11 +276,11 @@ def _collect(job: WriteJob, answers: Any, spark: Any) -> list[WrittenFile]:
     before = spark.conf.get(_BATCH)
     spark.conf.set(_BATCH, str(_ROWS_PER_BATCH))
     try:
-        found = [pickle.loads(row.answer) for row in answers.collect()]
+        results = [pickle.loads(row.answer) for row in answers.collect()]
     finally:
         spark.conf.set(_BATCH, before)
-    files = [file for answer in found if isinstance(answer, list) for file in answer]
-    failed = next((answer for answer in found if isinstance(answer, PenstockError)), None)
+    files = [file for answer in results if isinstance(answer, list) for file in answer]
+    failed = next((answer for answer in results if isinstance(answer, PenstockError)), None)
     if failed is not None:
         discard(job.io, files)
         raise failed
@@ -310,23 +314,23 @@ def _at_once(spark: Any) -> int:
 def _balanced(sizes: Sequence[float], tasks: int) -> list[int]:
     """A task for each slot: the largest first, each to the task that has the least to do."""
     heap = [(0.0, task) for task in range(tasks)]
-    found = [0] * len(sizes)
+    tasks_of = [0] * len(sizes)
     for i in sorted(range(len(sizes)), key=lambda i: -sizes[i]):
         load, task = heapq.heappop(heap)
-        found[i] = task
+        tasks_of[i] = task
         heapq.heappush(heap, (load + sizes[i], task))
-    return found
+    return tasks_of
 
 
 @cache
 def _keys(tasks: int) -> list[int]:
     """A number for each task that Spark's hash partitioning sends there."""
-    found: dict[int, int] = {}
+    numbers: dict[int, int] = {}
     number = 0
-    while len(found) < tasks:
-        found.setdefault(_spark_hash(number) % tasks, number)
+    while len(numbers) < tasks:
+        numbers.setdefault(_spark_hash(number) % tasks, number)
         number += 1
-    return [found[task] for task in range(tasks)]
+    return [numbers[task] for task in range(tasks)]
 
 
 def _spark_hash(number: int) -> int:
@@ -338,11 +342,11 @@ def _spark_hash(number: int) -> int:
     mask = 0xFFFFFFFF
     mixed = number * 0xCC9E2D51 & mask
     mixed = (mixed << 15 | mixed >> 17) & mask
-    found = 42 ^ (mixed * 0x1B873593 & mask)
-    found = (found << 13 | found >> 19) & mask
-    found = (found * 5 + 0xE6546B64) & mask
-    found ^= 4
-    found = (found ^ found >> 16) * 0x85EBCA6B & mask
-    found = (found ^ found >> 13) * 0xC2B2AE35 & mask
-    found ^= found >> 16
-    return found - (1 << 32) if found >= 1 << 31 else found
+    hashed = 42 ^ (mixed * 0x1B873593 & mask)
+    hashed = (hashed << 13 | hashed >> 19) & mask
+    hashed = (hashed * 5 + 0xE6546B64) & mask
+    hashed ^= 4
+    hashed = (hashed ^ hashed >> 16) * 0x85EBCA6B & mask
+    hashed = (hashed ^ hashed >> 13) * 0xC2B2AE35 & mask
+    hashed ^= hashed >> 16
+    return hashed - (1 << 32) if hashed >= 1 << 31 else hashed
