@@ -46,7 +46,7 @@ import penstock
 from benchmarks import _streams
 from benchmarks._streams import Trigger, Watched, with_rows
 from penstock.lake.lake import Lake
-from penstock.spark.scan.s3a_options import general_options
+from penstock.storage.s3_storage import hadoop_options
 from tests.interop.iceberg_judge import IcebergJudge, close_shared_judge, shared_judge
 from tests.s3.server import KEY_ID, SECRET, S3Server
 from tools.fetch_jars import Unavailable, fetch
@@ -388,7 +388,8 @@ def started(home: Path) -> Iterator[Bench]:
     try:
         settings["spark.jars"] = ",".join(map(str, fetch("hadoop-aws")))
         server = S3Server(home)
-        settings |= {f"spark.hadoop.{name}": value for name, value in general_options(server.properties).items()}
+        options = hadoop_options(server.properties)
+        settings |= {f"spark.hadoop.fs.s3a.{name}": value for name, value in options.items()}
     except Unavailable as reason:
         print(f"left out: S3: {reason}")
     spark = penstock.session(master="local[2]", **settings)

@@ -10,7 +10,7 @@ from typing import Any
 
 import penstock
 from penstock.errors import PenstockWarning
-from penstock.storage.storage import open_storage
+from penstock.storage.schemes import open_storage
 
 Rows = list[tuple[Any, ...]]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.spark.scan.s3a_options import scan_options
-from penstock.storage.storage import open_storage
+from penstock.spark.scan.hadoop_client import scan_options
+from penstock.storage.schemes import open_storage
 
 HOME = "org.apache.hadoop.fs.s3a"
 KEYS = {"s3.access-key-id": "id-1", "s3.secret-access-key": "secret-1"}

@@ -90,7 +90,7 @@ def _columns(place: Mapping[str, Any]) -> Any:
     """The columns of a Parquet source, by one footer."""
     import pyarrow.parquet as pq
 
-    from penstock.storage.storage import open_storage
+    from penstock.storage.schemes import open_storage
     from penstock.tables.hive.hive_table import hive
 
     with warnings.catch_warnings():
@@ -103,7 +103,7 @@ def _columns(place: Mapping[str, Any]) -> Any:
 
 def kind_of(source: str, storage: str | None = None) -> str:
     """The kind of a file by its name, or by its first bytes; of a folder, by the first file in it of a known kind."""
-    from penstock.storage.storage import open_storage
+    from penstock.storage.schemes import open_storage
 
     place = open_storage(source, storage)
     is_file = _is_file(place)
@@ -177,7 +177,7 @@ def _read(spark: Any, kind: str, place: Mapping[str, Any]) -> Any:
 
 def _is_flat(place: Mapping[str, Any]) -> bool:
     """Whether the source has no levels to look for: a file, a folder that is named like one, or one of files only."""
-    from penstock.storage.storage import open_storage
+    from penstock.storage.schemes import open_storage
 
     if place["source_partition_by"] != "auto":
         return False

@@ -6,13 +6,10 @@ doctor was asked for, and becomes a check. Secrets of the configuration are take
 
 from __future__ import annotations
 
-import os
-import re
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,10 +22,6 @@ from penstock.errors import LakeError, PenstockError
 
 _CONNECT_SECONDS = 3.0
 _SECONDS = 20.0
-_TIMEOUTS = {"s3.connect-timeout": "3", "s3.request-timeout": "5"}
-_FROM_ENVIRONMENT = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
-_LOGIN = re.compile(r"(?<=://)[^/\s@]+@")
-_SHORTEST_SECRET = 4
 
 
 def check_place(table: str | None, place: Mapping[str, str | None]) -> Iterator[Check]:
@@ -48,21 +41,22 @@ def _check_place(table: str | None, place: Mapping[str, str | None]) -> Iterator
 
 def hide_secrets(check: Check) -> Check:
     """The check without any secret of the configuration, and without logins in URLs."""
-    fix = None if check.fix is None else _without_secrets(check.fix)
-    return replace(check, found=_without_secrets(check.found), fix=fix)
+    from penstock.storage.redaction import without_configured_secrets as redacted
+
+    return replace(check, found=redacted(check.found), fix=None if check.fix is None else redacted(check.fix))
 
 
 def _check_storage(location: str, storage: str | Mapping[str, str] | None) -> Iterator[Check]:
-    from penstock.storage.storage import open_storage
+    from penstock.storage.schemes import open_storage
 
     place = open_storage(location, storage)
-    endpoint = place.properties.get("s3.endpoint")
-    if place.scheme != "file" and endpoint and not place.properties.get("s3.proxy-uri"):
-        reached = _check_endpoint("storage", endpoint, "check s3.endpoint and the network")
+    endpoint = place.endpoint()
+    if endpoint is not None:
+        reached = _check_endpoint("storage", endpoint[1], f"check {endpoint[0]} and the network")
         if not reached.ok:
             yield reached
             return
-    hasty = replace(place, properties={**_TIMEOUTS, **place.properties})
+    hasty = replace(place, properties={**place.impatient, **place.properties})
     yield _attempt("storage", lambda: f"{place.url} can be listed ({len(hasty.entries(hasty.path).names):,} found)")
 
 
@@ -158,28 +152,3 @@ def _attempt(name: str, look: Callable[[], str]) -> Check:
 
 def _problem(name: str, error: PenstockError) -> Check:
     return Check(name, error.message, error.hint or "check the configuration")
-
-
-def _without_secrets(text: str) -> str:
-    for secret in sorted(_secrets(), key=len, reverse=True):
-        text = text.replace(secret, "***")
-    return _LOGIN.sub("***@", text)
-
-
-def _secrets() -> set[str]:
-    """The secrets of all catalogs that PyIceberg is configured with, and those that Amazon's libraries read."""
-    from pyiceberg.utils.config import Config
-
-    from penstock.storage.storage import is_secret
-
-    found = {os.environ.get(name, "") for name in _FROM_ENVIRONMENT}
-    waiting: list[Any] = []
-    with suppress(Exception):  # a file that cannot be read has told nobody a secret
-        waiting.append(Config().config)
-    while waiting:
-        for name, value in waiting.pop().items():
-            if isinstance(value, Mapping):
-                waiting.append(value)
-            elif is_secret(str(name)):
-                found |= {str(value), str(value).rpartition(":")[2]}  # `credential` is an id, a colon and a secret
-    return {secret for secret in found if len(secret) >= _SHORTEST_SECRET}

@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pyarrow as pa
 
@@ -23,16 +22,13 @@ from penstock.errors import LakeError, PenstockWarning
 from penstock.expr.schema import as_schema
 from penstock.expr.sql_text import quote_name
 from penstock.expr.types import type_name
+from penstock.storage.redaction import storable
+from penstock.storage.schemes import HARMLESS_PROPERTIES
 from penstock.storage.storage import properties_of
 from penstock.tables.hive.hive_table import HiveTable, hive
 
 _NAME = re.compile(r"[A-Za-z0-9_]+\.[A-Za-z0-9_]+")
 _VERSION = 1
-# What tells where and how data is reached, and never who reaches it.
-_KEPT = {
-    "client.region", "s3.anonymous", "s3.connect-timeout", "s3.endpoint", "s3.force-virtual-addressing", "s3.region",
-    "s3.request-timeout", "s3.resolve-region",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -109,7 +105,7 @@ def _declaration(name: str, table: HiveTable) -> dict[str, Any]:
 
 def _kept(name: str, properties: Mapping[str, str]) -> dict[str, str]:
     """The properties of a storage that are no credentials; a warning names those that have to be configured."""
-    kept = {key: value for key, value in properties.items() if key in _KEPT and not _has_user(value)}
+    kept = storable(properties, HARMLESS_PROPERTIES)
     configured = properties_of(None)
     dropped = sorted(key for key, value in properties.items() if key not in kept and configured.get(key) != value)
     if dropped:
@@ -117,12 +113,6 @@ def _kept(name: str, properties: Mapping[str, str]) -> dict[str, str]:
         hint = "set them in PyIceberg's configuration, .pyiceberg.yaml"
         warnings.warn(f"{said}; {hint}", PenstockWarning, stacklevel=5)
     return kept
-
-
-def _has_user(value: str) -> bool:
-    """Whether an address names a user, or has parameters: either may be a secret."""
-    parts = urlsplit(value)
-    return "@" in value or bool(parts.query or parts.fragment)
 
 
 def _ddl(fields: Any) -> str:

@@ -12,8 +12,10 @@ from typing import NamedTuple
 
 from penstock.errors import StorageError
 from penstock.progress import Counted, progress
+from penstock.storage.local_storage import LocalStorage
 from penstock.storage.path_names import Names, is_below
-from penstock.storage.storage import Storage, open_storage
+from penstock.storage.schemes import open_storage
+from penstock.storage.storage import Storage
 
 
 class Listed(NamedTuple):
@@ -62,7 +64,7 @@ def list_folders(places: Iterable[str], properties: Mapping[str, str], names: Na
     with progress("listing", lambda: Counted(len(found.files), None, "file")):
         for place in places:
             storage = open_storage(place, properties)
-            if storage.scheme == "file":
+            if isinstance(storage, LocalStorage):
                 _local(storage, storage.path, found, names)
             else:
                 found.files.extend(_remote(storage, names))
@@ -138,7 +140,7 @@ def _remote(storage: Storage, names: Names) -> Iterator[Listed]:
     for info in infos:
         inside = info.path.removeprefix(f"{storage.path}/")
         if info.type == FileType.File and not any(map(_is_hidden, inside.split("/"))):
-            name = names.of(f"{storage.scheme}://{info.path}")
+            name = names.of(storage.url_of(info.path))
             yield Listed(storage, info.path, name, info.size or 0, info.mtime_ns or 0)
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import re
 
+from penstock.storage.schemes import normal_scheme
+
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
-_S3 = ("s3", "s3a", "s3n")
 
 
 class Names:
@@ -50,7 +51,7 @@ def split(path: str) -> tuple[str, str]:
     scheme, rest = found[1].lower(), found[2]
     if scheme == "file":
         return "file", rest[2:].removeprefix("localhost") if rest.startswith("//") else rest
-    return "s3" if scheme in _S3 else scheme, rest
+    return normal_scheme(scheme), rest
 
 
 def is_below(name: str, folder: str) -> bool:

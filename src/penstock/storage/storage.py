@@ -1,75 +1,103 @@
-"""Where files lie: a URL or path to a file system and a path in it, configured as PyIceberg is.
+"""Where files lie: a directory of a file system, configured as PyIceberg is; each kind of storage is a subclass.
 
-Local paths, `file://`, `s3://` and `s3a://` go through the same interface and give the same answers. The
-configuration of storage is PyIceberg's, in one place for the user: properties such as `s3.endpoint` given here, or
-those of a catalog in `.pyiceberg.yaml` or `PYICEBERG_…` variables, by its name.
+A subclass says which schemes are its own, how a URL is read, which of Arrow's file systems reads it and with which
+options Hadoop does; `schemes.py` lists the subclasses and opens URLs. What stands here is the same for every storage
+that Arrow reads.
 
-Nothing that this module prints holds a credential: `identity` names an account by a digest of its key id.
+Nothing that is printed of a storage holds a credential: `identity` names an account by a digest of its key id.
 """
 
 from __future__ import annotations
 
 import errno
-import hashlib
-import os
-from collections.abc import Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
-from urllib.parse import unquote, urlsplit
+from typing import Any, ClassVar, Self
 
 from penstock.errors import MissingError, PenstockError, StorageError
-from penstock.storage.entries import Entries, LocalEntries, RemoteEntries
+from penstock.storage.entries import Entries, RemoteEntries
+from penstock.storage.redaction import one_line
 
 Properties = Mapping[str, str]
-_S3 = ("s3", "s3a", "s3n")
 
 
 @dataclass(frozen=True)
-class Storage:
+class Hadoop:
+    """How Hadoop, and so Spark, reads a kind of storage."""
+
+    storage: str  # as people call it
+    file_system: str
+    package: str
+    prefix: str  # of its options
+    bucket_prefix: str  # of its options for one bucket alone, which win
+    account: tuple[str, ...]  # the options by which two clients differ in what they read
+    options: Callable[[Properties], dict[str, str]]  # without a prefix
+
+
+@dataclass(frozen=True)
+class Storage(ABC):
     """A directory and everything below it."""
+
+    schemes: ClassVar[tuple[str, ...]]  # the first stands for all of them
+    property_prefix: ClassVar[str]
+    read_hint: ClassVar[str]
+    missing_hint: ClassVar[str]
+    harmless_properties: ClassVar[frozenset[str]] = frozenset()  # say where and how data is read, never by whom
+    impatient: ClassVar[Properties] = {}  # properties for a look that must not take long
+    hadoop: ClassVar[Hadoop | None] = None  # None: it reads local files without any options
 
     scheme: str
     bucket: str
     path: str
     properties: Properties = field(repr=False)
 
+    @classmethod
+    @abstractmethod
+    def from_url(cls, scheme: str, rest: str, properties: Properties) -> Self:
+        """The storage of a URL, of which `rest` follows the colon."""
+
+    @cached_property
+    @abstractmethod
+    def identity(self) -> str:
+        """What tells two file systems apart: endpoint, bucket and account, never a secret."""
+
+    @cached_property
+    @abstractmethod
+    def filesystem(self) -> Any:
+        """pyarrow's file system for it."""
+
+    def endpoint(self) -> tuple[str, str] | None:
+        """The property with the address that is asked, and the address; None when it is not known."""
+        return None
+
     @property
     def url(self) -> str:
         """The directory as the user may write it."""
-        return f"{self.scheme}://{self.path}" if self.scheme != "file" else self.path
+        return self.shown(self.path)
+
+    def shown(self, path: str) -> str:
+        """A path in this file system as the user may write it."""
+        return self.url_of(path)
 
     def url_of(self, path: str) -> str:
         """The URL of a path in this file system, in the form Spark takes."""
-        return f"{self.scheme}://{path}" if self.scheme != "file" else f"file://{path}"
+        return f"{self.scheme}://{path}"
 
-    @cached_property
-    def identity(self) -> str:
-        """What tells two file systems apart: endpoint, bucket and account, never a secret."""
-        names = [f"{prefix}.{name}" for name in ("access-key-id", "role-arn") for prefix in ("s3", "client")]
-        key = "|".join(self.properties.get(name, "") for name in names)
-        account = hashlib.sha256(key.encode()).hexdigest()[:16] if key.strip("|") else "default"
-        return f"{self.scheme}|{self.properties.get('s3.endpoint', '')}|{self.bucket}|{account}"
-
-    @cached_property
-    def filesystem(self) -> Any:
-        """pyarrow's file system for it."""
-        if self.scheme == "file":
-            from pyarrow.fs import LocalFileSystem
-
-            return LocalFileSystem()
-        from pyiceberg.io.pyarrow import PyArrowFileIO
-
-        properties = dict(self.properties)
-        if properties.get("s3.endpoint") and not (properties.get("s3.region") or properties.get("client.region")):
-            # Without a region PyIceberg asks Amazon where the bucket is, whoever's endpoint was given.
-            properties["s3.region"] = "us-east-1"
-        return PyArrowFileIO(properties).fs_by_scheme("s3", self.bucket)
+    def path_of(self, url: str) -> str:
+        """The path of a URL that `url_of` made."""
+        return url.removeprefix(f"{self.scheme}://")
 
     def entries(self, path: str) -> Entries:
         """The entries of one directory: one List call."""
-        return self._local(path) if self.scheme == "file" else self._remote(path)
+        try:
+            return self._list(path)
+        except (FileNotFoundError, NotADirectoryError):
+            raise self._missing(path) from None
+        except OSError as error:
+            raise self.trouble(path, error) from None
 
     def open(self, path: str) -> Any:
         """A file for reading."""
@@ -80,25 +108,15 @@ class Storage:
         except OSError as error:
             raise self.trouble(path, error) from None
 
-    def _local(self, path: str) -> Entries:
-        try:
-            return LocalEntries(path)
-        except FileNotFoundError:
-            raise MissingError(f"{path} does not exist", hint="check the path") from None
-        except NotADirectoryError:
-            raise StorageError(f"{path} is not a directory", hint="give the root of the table") from None
-        except OSError as error:
-            raise self.trouble(path, error) from None
+    def trouble(self, path: str, error: OSError) -> StorageError:
+        """What the storage said, in one line, without a credential in it."""
+        said = one_line(error, self.properties)
+        return StorageError(f"cannot read {self.url_of(path)}: {said}", hint=self.read_hint)
 
-    def _remote(self, path: str) -> Entries:
+    def _list(self, path: str) -> Entries:
         from pyarrow.fs import FileSelector
 
-        try:
-            return RemoteEntries(self.filesystem.get_file_info(FileSelector(path, recursive=False)))
-        except FileNotFoundError:
-            raise self._missing(path) from None
-        except OSError as error:
-            raise self.trouble(path, error) from None
+        return RemoteEntries(self.filesystem.get_file_info(FileSelector(path, recursive=False)))
 
     def _missing(self, path: str) -> StorageError:
         """An object has nothing below it either; one more request tells the two apart."""
@@ -109,19 +127,8 @@ class Storage:
         except OSError as error:
             return self.trouble(path, error)
         if is_file:
-            return StorageError(f"{self.url_of(path)} is not a directory", hint="give the root of the table")
-        return MissingError(f"{self.url_of(path)} does not exist", hint="check the bucket and the path")
-
-    def trouble(self, path: str, error: OSError) -> StorageError:
-        """What the storage said, in one line, without a credential in it."""
-        said = " ".join(str(error).split())
-        for name, value in self.properties.items():
-            if value and is_secret(name):
-                said = said.replace(value, "***")
-        hint = "check permissions"
-        if self.scheme != "file":
-            hint = "check the bucket, s3.endpoint, s3.region and the credentials"
-        return StorageError(f"cannot read {self.url_of(path)}: {said[:300]}", hint=hint)
+            return StorageError(f"{self.shown(path)} is not a directory", hint="give the root of the table")
+        return MissingError(f"{self.shown(path)} does not exist", hint=self.missing_hint)
 
 
 @contextmanager
@@ -133,56 +140,7 @@ def clear_storage_errors(what: str) -> Iterator[None]:
         raise
     except OSError as error:
         hint = "free some space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "check permissions"
-        raise StorageError(f"{what}: {' '.join(str(error).split())[:300]}", hint=hint) from error
-
-
-def is_secret(name: str) -> bool:
-    """Whether the value of a property must not be shown or kept."""
-    return any(word in name.lower() for word in ("secret", "token", "key", "password", "credential"))
-
-
-def open_storage(location: str | os.PathLike[str], storage: Properties | str | None = None) -> Storage:
-    """The storage of a path or URL.
-
-    >>> open_storage("/data/events/").path
-    '/data/events'
-    >>> open_storage("s3a://lake/events").bucket
-    'lake'
-    """
-    text = os.fspath(location).strip()
-    if "\0" in text:
-        raise StorageError(f"{text!r} is no path: it holds a NUL", hint="check the path")
-    parts = urlsplit(text)
-    if parts.scheme in _S3:
-        return _open_s3(parts.scheme, text.split(":", 1)[1], properties_of(storage))
-    # A local path needs no account; reading PyIceberg's configuration loads pydantic and more, a fifth of a first plan.
-    properties = {} if storage is None else properties_of(storage)
-    if parts.scheme == "file":
-        if parts.netloc not in ("", "localhost"):
-            raise StorageError(f"file://{parts.netloc}/… names a host", hint="an absolute path has three slashes")
-        return Storage("file", "", _absolute(unquote(parts.path)), properties)
-    if "://" in text:
-        hint = "local paths, file://, s3:// and s3a:// are supported"
-        raise StorageError(f"unknown kind of storage in {parts.scheme}://…", hint=hint)
-    return Storage("file", "", _absolute(text), properties)
-
-
-def _open_s3(scheme: str, rest: str, properties: Properties) -> Storage:
-    path = rest.removeprefix("//").rstrip("/")
-    bucket = path.partition("/")[0]
-    if not rest.startswith("//") or not bucket:
-        raise StorageError(f"{scheme}: no bucket", hint=f"write {scheme}://bucket/path")
-    if "@" in bucket:
-        hint = "give s3.access-key-id and s3.secret-access-key as properties"
-        raise StorageError(f"credentials in a {scheme}:// URL are not read", hint=hint)
-    return Storage(scheme, bucket, path, properties)
-
-
-def _absolute(path: str) -> str:
-    if not path:
-        raise StorageError("the path is empty", hint="give the root of the table")
-    found = os.path.abspath(os.path.expanduser(path))
-    return found.rstrip("/") or "/"
+        raise StorageError(f"{what}: {one_line(error)}", hint=hint) from error
 
 
 def properties_of(storage: Properties | str | None) -> Properties:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from penstock.errors import LakeError, MissingError, PenstockError, PenstockWarning, StorageError
+from penstock.storage.redaction import one_line
 
 T = TypeVar("T")
 _LONGEST_WAIT, _MISSING_WAIT, _MISSING_AGAIN = 30.0, 0.1, 5
@@ -37,8 +38,7 @@ def retried(work: Callable[[], T], what: str, seconds: float, wait: Callable[[fl
             if not again or time.monotonic() + rest > deadline:
                 raise
             if not is_missing:
-                said = " ".join(str(error).split())[:300]
-                warnings.warn(f"{what}: {said}; asked again in {pause:g} s", PenstockWarning, stacklevel=2)
+                warnings.warn(f"{what}: {one_line(error)}; asked again in {pause:g} s", PenstockWarning, stacklevel=2)
                 pause = min(_LONGEST_WAIT, 2 * pause)
         wait(rest)
 

@@ -376,7 +376,7 @@ def test_a_configuration_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest
 
 @pytest.mark.usefixtures("quick")
 def test_a_library_that_cannot_be_imported_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "penstock.storage.storage", None)
+    monkeypatch.setitem(sys.modules, "penstock.storage.schemes", None)
     assert told(str(tmp_path), code=1)["place"]["fix"] == "mend the libraries first"
     monkeypatch.setitem(sys.modules, "penstock.tables.iceberg.manifest.manifest_store", None)
     assert checks.check_cache().fix == "mend the libraries first"

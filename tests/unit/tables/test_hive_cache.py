@@ -13,7 +13,8 @@ import penstock
 from penstock.errors import LimitError, StorageError
 from penstock.storage import lister as listing
 from penstock.storage.entries import Entries
-from penstock.storage.storage import Storage, open_storage
+from penstock.storage.schemes import open_storage
+from penstock.storage.storage import Storage
 from penstock.tables.hive.hive_table import HiveTable
 from tests.fixtures.hive_writer import write_file
 

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from penstock.errors import ConflictError, LakeError, PenstockError
 from penstock.lake.commit.snapshot import Change, Draft, StreamBatch
+from penstock.storage.redaction import one_line
 from penstock.tables.iceberg.scan.scan_plan import Sources
 
 _ATTEMPTS, _LONGEST_WAIT = 60, 2.0
@@ -143,7 +144,7 @@ def _ask(table: Any, snapshot_id: int, error: Exception) -> Any:
             return now
     except Exception:  # then it is not known
         now = None
-    said = f"the catalog did not take the commit: {' '.join(str(error).split())[:300]}"
+    said = f"the catalog did not take the commit: {one_line(error)}"
     hint = "look whether the rows are there before you write them again; `sweep` removes files that no snapshot has"
     raise UnknownOutcomeError(said, hint=hint) from error
 

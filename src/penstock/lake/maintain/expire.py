@@ -32,6 +32,7 @@ from penstock.lake.maintain.reachable_files import (
 from penstock.progress import Count, counted, progress
 from penstock.quantities import Age, moment
 from penstock.storage.path_names import Names, is_below
+from penstock.storage.redaction import one_line
 from penstock.tables.iceberg.scan.scan_plan import Sources
 
 _AT_ONCE = 8
@@ -117,7 +118,7 @@ def _commit(table: Any, now: datetime, before: datetime, keep_last: int) -> tupl
         except PenstockError:
             raise
         except Exception as error:
-            message = f"the catalog did not take the commit: {' '.join(str(error).split())[:300]}"
+            message = f"the catalog did not take the commit: {one_line(error)}"
             hint = "no file was deleted; try again, and `sweep` removes what no snapshot has"
             raise UnknownOutcomeError(message, hint=hint) from error
     raise ConflictError(f"snapshots of {name} could not be removed: other writers were faster", hint="try again")

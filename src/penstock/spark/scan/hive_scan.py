@@ -23,6 +23,7 @@ from penstock.expr.tree import Column, Expr
 from penstock.prune.facts import Exact
 from penstock.prune.judge import Judgement
 from penstock.prune.plan import Plan
+from penstock.spark.scan.hadoop_client import Bucket, open_for_spark, options_for_connect
 from penstock.spark.scan.hive_shredded import (
     ddl,
     has_maps,
@@ -34,7 +35,6 @@ from penstock.spark.scan.hive_shredded import (
 )
 from penstock.spark.scan.nan_guard import guarded, has_floats
 from penstock.spark.scan.planner import as_answer, by_partition, plain_values, remember
-from penstock.spark.scan.s3a_options import Bucket, open_for_spark, options_for_connect
 from penstock.spark.scan.translate import translate
 from penstock.spark.session.java_classes import new
 from penstock.spark.session.session import attach, gateway_of, is_connect

@@ -11,6 +11,7 @@ from typing import Any
 
 from penstock.errors import LakeError, PenstockError
 from penstock.maps.sidecar_states import states_of
+from penstock.spark.scan.hadoop_client import options_for_connect
 from penstock.spark.scan.iceberg_columns import Shape, quoted, read_type
 from penstock.spark.scan.iceberg_files import FIELD_IDS
 from penstock.spark.scan.iceberg_footers import Footers
@@ -19,8 +20,7 @@ from penstock.spark.scan.iceberg_names import names_by_id
 from penstock.spark.scan.iceberg_shredded import merged, sidecar_columns
 from penstock.spark.scan.iceberg_storage import spark_path
 from penstock.spark.scan.nan_guard import guarded
-from penstock.spark.scan.s3a_options import options_for_connect
-from penstock.storage.storage import open_storage
+from penstock.storage.schemes import bucket_url, open_storage
 from penstock.tables.iceberg.metadata.schema_columns import arrow_type
 
 _footers = Footers()
@@ -91,6 +91,6 @@ def _needs_classic(why: str) -> LakeError:
 
 def _options(table: Any, spark: Any) -> dict[str, str]:
     location = table.version.metadata.location
-    if not location.startswith(("s3:", "s3a:", "s3n:")):
+    if not bucket_url(location):
         return {}
     return options_for_connect(open_storage(location, dict(table.table.io.properties)), spark)

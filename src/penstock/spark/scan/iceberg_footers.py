@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.errors import LakeError, StorageError
+from penstock.storage.redaction import one_line
 
 _AT_ONCE = 8
 _MOST = 1_000_000
@@ -61,7 +62,7 @@ def read_footer(path: str, io: Any) -> Footer:
     except FileNotFoundError:
         raise StorageError(f"{path} does not exist", hint=_HINT) from None
     except (pa.ArrowException, OSError) as error:
-        raise LakeError(f"{path} cannot be read: {' '.join(str(error).split())[:300]}", hint=_HINT) from None
+        raise LakeError(f"{path} cannot be read: {one_line(error)}", hint=_HINT) from None
     fields = list(_fields(schema, ()))
     ids = frozenset(int(f.metadata[_ID]) for _, f in fields if f.metadata and _ID in f.metadata)
     return Footer(bool(ids), ids, frozenset(path for path, _ in fields))

@@ -1,8 +1,8 @@
 """Where the files of an Iceberg table lie, for Spark: any bucket, read with the properties that PyIceberg reads with.
 
 The files need not lie where the metadata does, and nobody knows where they lie before a plan is made. So the scan's
-options hold the table's properties for the buckets that the metadata names, and for S3 in general; before files are
-read, each bucket is checked to be open with them (see `s3a_options.py` for why it might not be).
+options hold the table's properties for the buckets that the metadata names, and for its kinds of storage in general;
+before files are read, each bucket is checked to be open with them (see `hadoop_client.py` for why it might not be).
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from penstock.spark.scan.s3a_options import S3A, Bucket, general_options, open_for_spark
-from penstock.storage.storage import open_storage
+from penstock.spark.scan.hadoop_client import Bucket, general_options, open_for_spark
+from penstock.storage.schemes import KINDS, bucket_url, open_storage
 
-_S3 = ("s3://", "s3a://", "s3n://")
 _PLACES = ("write.data.path", "write.object-storage.path", "write.folder-storage.path")
 
 
@@ -40,19 +39,19 @@ class Places:
     @cached_property
     def options(self) -> dict[str, str]:
         """The options of a scan."""
-        known = [self._bucket(place) for place in sorted({_bucket_of(path) for path in self.locations} - {""})]
-        if not known and not any(name.startswith("s3.") for name in self.properties):
-            return {}
-        session = self.spark._jsparkSession.sessionState().newHadoopConf()
-        found = {kind: S3A for kind in ("fs.s3.impl", "fs.s3n.impl") if session.get(kind) is None}
-        found |= general_options(self.properties)
-        for bucket in known:
-            found |= {} if bucket is None else bucket.options
-        return found
+        buckets = [self._bucket(url) for url in sorted({bucket_url(path) for path in self.locations} - {""})]
+        options: dict[str, str] = {}
+        for kind in KINDS:
+            is_used = any(bucket is not None and isinstance(bucket.storage, kind) for bucket in buckets)
+            if is_used or any(name.startswith(kind.property_prefix) for name in self.properties):
+                options |= general_options(kind, self.properties, self.spark)
+        for bucket in buckets:
+            options |= {} if bucket is None else bucket.options
+        return options
 
     def check(self, paths: Iterable[str]) -> None:
         """Raise where Spark would read files with another account or at another endpoint, or cannot read them."""
-        for place in sorted({_bucket_of(path) for path in paths} - {""}):
+        for place in sorted({bucket_url(path) for path in paths} - {""}):
             bucket = self._bucket(place)
             if bucket is not None:
                 bucket.check_client()
@@ -61,14 +60,6 @@ class Places:
         if place not in self._buckets:
             self._buckets[place] = open_for_spark(open_storage(place, self.properties), self.spark)
         return self._buckets[place]
-
-
-def _bucket_of(path: str) -> str:
-    """`s3://bucket` of a path; nothing for what is not S3."""
-    if not path.startswith(_S3):
-        return ""
-    end = path.find("/", path.index("://") + 3)
-    return path if end < 0 else path[:end]
 
 
 def places_of(table: Any, spark: Any) -> Places:

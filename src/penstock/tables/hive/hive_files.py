@@ -71,7 +71,7 @@ def shredded_maps(footer: pq.ParquetFile, url: str) -> Mapping:
 
 def read_mapping(storage: Storage, url: str) -> Mapping:
     """What a file says of the sidecars of its maps, from its footer alone."""
-    path = url.removeprefix(f"{storage.scheme}://")
+    path = storage.path_of(url)
     with storage.open(path) as file, _clear_errors(storage, path):
         return shredded_maps(pq.ParquetFile(file), url)
 
@@ -84,7 +84,7 @@ def read_file(
     The map of a key that has none is among the columns. A column the file lacks is null, and a map whose keys lie in
     sidecars is put together again.
     """
-    path = url.removeprefix(f"{storage.scheme}://")
+    path = storage.path_of(url)
     with storage.open(path) as file, _clear_errors(storage, path):
         parquet = pq.ParquetFile(file, coerce_int96_timestamp_unit="us")
         shredded = by_footer(shredded_maps(parquet, url))

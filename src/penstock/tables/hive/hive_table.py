@@ -28,7 +28,8 @@ from penstock.prune.notebook import columns as columns_html
 from penstock.prune.notebook import facts as facts_html
 from penstock.prune.plan import FileTask, Plan
 from penstock.storage.lister import Lister, ListingCache
-from penstock.storage.storage import Properties, Storage, open_storage
+from penstock.storage.schemes import open_storage
+from penstock.storage.storage import Properties, Storage
 from penstock.stream.feed import Feed
 from penstock.stream.stream_options import StreamOptions
 from penstock.tables import bridge

@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.errors import LakeError, PenstockError, StorageError
-from penstock.storage.storage import is_secret
+from penstock.storage.redaction import one_line
 from penstock.tables.iceberg.manifest.avro import Flat, Header, PartitionColumn, flatten, read_header, write_header
 from penstock.tables.iceberg.manifest.entry_fields import COLUMNS, FIRST_PARTITION_ID
 from penstock.tables.iceberg.manifest.entrywise import Read, read_entrywise
@@ -88,12 +88,8 @@ def _load(path: str, io: FileIO) -> bytes:
     except FileNotFoundError:
         raise StorageError(f"the manifest {path} does not exist", hint=_DAMAGED) from None
     except (OSError, ValueError) as error:
-        said = " ".join(str(error).split())
-        for name, value in io.properties.items():
-            if value and is_secret(name):
-                said = said.replace(str(value), "***")
         hint = "check storage and permissions"
-        raise StorageError(f"the manifest {path} cannot be read: {said[:300]}", hint=hint) from None
+        raise StorageError(f"the manifest {path} cannot be read: {one_line(error, io.properties)}", hint=hint) from None
 
 
 def _damaged(path: str, reason: str) -> StorageError:

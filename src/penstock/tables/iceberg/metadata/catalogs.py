@@ -14,7 +14,9 @@ from typing import Any
 
 from penstock.errors import LakeError, PenstockError
 from penstock.expr.bind import Context
-from penstock.storage.storage import Properties, is_secret, open_storage, properties_of
+from penstock.storage.redaction import one_line
+from penstock.storage.schemes import open_storage
+from penstock.storage.storage import Properties, properties_of
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.manifest.file_batch import Batches
 from penstock.tables.iceberg.manifest.manifest_cache import default_cache
@@ -31,10 +33,9 @@ def iceberg(
     from pyiceberg.table import StaticTable
 
     place = open_storage(metadata, properties_of(storage))  # data files may lie elsewhere than the metadata
-    location = place.path if place.scheme == "file" else place.url
-    with clear_errors(f"the metadata {location}", place.properties):
-        table = StaticTable.from_metadata(location, dict(place.properties))
-    return from_pyiceberg(table, location, timezone)
+    with clear_errors(f"the metadata {place.url}", place.properties):
+        table = StaticTable.from_metadata(place.url, dict(place.properties))
+    return from_pyiceberg(table, place.url, timezone)
 
 
 def from_pyiceberg(table: Any, name: str, timezone: str = "UTC") -> IcebergTable:
@@ -102,9 +103,6 @@ def clear_errors(what: str, properties: Properties) -> Iterator[None]:
     except FileNotFoundError:
         raise LakeError(f"{what} does not exist", hint="check the path") from None
     except Exception as error:
-        said = " ".join(str(error).split()) or type(error).__name__
-        for name, value in properties.items():
-            if value and is_secret(name):
-                said = said.replace(value, "***")
+        said = one_line(error, properties) or type(error).__name__
         hint = "check its address, its configuration and the credentials"
-        raise LakeError(f"{what} cannot be opened: {said[:300]}", hint=hint) from error
+        raise LakeError(f"{what} cannot be opened: {said}", hint=hint) from error

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from penstock.errors import LakeError, PenstockError, StorageError
 from penstock.prune.plan import DeleteFile
+from penstock.storage.redaction import one_line
 
 _MAGIC = bytes([0xD1, 0xD3, 0x39, 0x64])
 _HINT = "the table's files are damaged or were cleaned up; open another snapshot, or restore the file"
@@ -74,8 +75,7 @@ def _clear_errors(delete: DeleteFile) -> Iterator[None]:
     except FileNotFoundError:
         raise StorageError(f"the delete file {delete.path} does not exist", hint=_HINT) from None
     except Exception as error:  # storage, Arrow and bitmaps each have their own
-        said = " ".join(str(error).split())[:300]
-        raise LakeError(f"the delete file {delete.path} cannot be read: {said}", hint=_HINT) from error
+        raise LakeError(f"the delete file {delete.path} cannot be read: {one_line(error)}", hint=_HINT) from error
 
 
 def _by_path(table: pa.Table) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from penstock.expr.kernels.evaluate import as_type, evaluate, filter_mask, read_
 from penstock.expr.tree import Expr, Lookup, column_of, terms_of
 from penstock.maps.split import build_maps, entries_of
 from penstock.prune.plan import DeleteFile, FileTask
+from penstock.storage.redaction import one_line
 from penstock.tables.iceberg.manifest.bounds import uuid_text
 from penstock.tables.iceberg.metadata.version import Version
 from penstock.tables.iceberg.scan.equality_deletes import listed
@@ -140,7 +141,7 @@ class Reader:
         except FileNotFoundError:
             raise MissingError(f"{path} does not exist", hint=_HINT) from None
         except Exception as error:
-            said = " ".join(str(error).split())[:300]
+            said = one_line(error)
             unmapped = any(words in said for words in _UNMAPPED)
             raise LakeError(f"{path} cannot be read: {said}", hint=_MAPPING_HINT if unmapped else _HINT) from error
         return found
