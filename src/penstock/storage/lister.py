@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+
+from cachetools import TTLCache
 
 from penstock.errors import LimitError
 from penstock.storage.entries import Entries
@@ -23,29 +24,24 @@ class ListingCache:
     """Listings for a limited time, at most so many; the ones used longest ago go first."""
 
     def __init__(self, seconds: float, most: int) -> None:
-        self.seconds, self.most = seconds, most
+        self.seconds = seconds
         self._lock = threading.Lock()
-        self._found: OrderedDict[_Key, tuple[float, Future[Entries]]] = OrderedDict()
+        self._listings: TTLCache[_Key, Future[Entries]] = TTLCache(most, seconds, lambda: time.monotonic())
 
     def claim(self, key: _Key) -> tuple[Future[Entries], bool]:
         """The listing, perhaps still on its way, and whether the caller is the one who must make it."""
         with self._lock:
-            known = self._found.get(key)
-            if known is not None and time.monotonic() - known[0] < self.seconds:
-                self._found.move_to_end(key)
-                return known[1], False
-            fresh: Future[Entries] = Future()
-            self._found[key] = (time.monotonic(), fresh)
-            self._found.move_to_end(key)
-            while len(self._found) > self.most:
-                self._found.popitem(last=False)
+            known = self._listings.get(key)
+            if known is not None:
+                return known, False
+            fresh = self._listings[key] = Future()
             return fresh, True
 
     def forget(self, key: _Key, future: Future[Entries]) -> None:
         """Drop a listing that failed."""
         with self._lock:
-            if self._found.get(key, (0.0, None))[1] is future:
-                del self._found[key]
+            if self._listings.get(key) is future:
+                del self._listings[key]
 
 
 class Lister:

@@ -72,7 +72,7 @@ def test_the_listings_used_longest_ago_go_first(tmp_path: Path, clock: SimpleNam
     table.plan("k = 1")
     assert table.plan("k = 1").report.list_calls == 0
     assert table.plan("k = 0").report.list_calls == 1
-    assert len(table.cache._found) == 2
+    assert len(table.cache._listings) == 2
 
 
 def test_errors_are_not_cached(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_errors_are_not_cached(tmp_path: Path) -> None:
     for _ in range(2):
         with pytest.raises(StorageError, match="does not exist"):
             table.plan()
-    assert not table.cache._found
+    assert not table.cache._listings
     write_file(tmp_path / "t" / "k=1" / "a.parquet")
     assert len(table.plan().files) == 1
 

@@ -8,13 +8,13 @@ keys. A layout without maps, and one that was opened with `shredded=False`, cost
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from typing import Any
 
 import pyarrow as pa
+from cachetools import LRUCache
 
 from penstock.errors import LayoutError
 from penstock.expr.sql_text import quote_name
@@ -24,25 +24,24 @@ from penstock.spark.scan.shredded_map import shredded_map
 from penstock.tables.hive.hive_files import Mapping, read_mapping
 
 _AT_ONCE, _MOST_KEPT, _MOST_KINDS = 16, 100_000, 64
-_known: OrderedDict[tuple[Any, ...], Mapping] = OrderedDict()
+_known: LRUCache[tuple[Any, ...], Mapping] = LRUCache(_MOST_KEPT)
 _lock = Lock()
 
 
 def mappings(table: Any, files: Sequence[tuple[str, int, int]]) -> list[Mapping]:
     """What the footers of files (URL, size, time) say of their sidecars."""
     account = (table.storage.identity, table.storage.path)
+    keys = [(account, *file) for file in files]
     with _lock:
-        waiting = [file for file in files if (account, *file) not in _known]
+        answers = {key: _known[key] for key in keys if key in _known}
+    waiting = [key for key in keys if key not in answers]
     if waiting:
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="penstock-footers") as pool:
-            found = list(pool.map(lambda file: read_mapping(table.storage, file[0]), waiting))
+            read = pool.map(lambda key: read_mapping(table.storage, key[1]), waiting)
+            answers.update(zip(waiting, read, strict=True))
         with _lock:
-            _known.update({(account, *file): mapping for file, mapping in zip(waiting, found, strict=True)})
-    with _lock:
-        answer = [_known[(account, *file)] for file in files]
-        while len(_known) > _MOST_KEPT:
-            _known.popitem(last=False)
-    return answer
+            _known.update({key: answers[key] for key in waiting})
+    return [answers[key] for key in keys]
 
 
 def has_maps(schema: pa.Schema) -> bool:

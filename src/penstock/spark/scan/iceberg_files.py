@@ -8,14 +8,15 @@ for one.
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from threading import Lock
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from cachetools import LRUCache, cached, cachedmethod
 
 from penstock.errors import LakeError, PenstockError
 from penstock.prune.facts import Exact
@@ -36,6 +37,10 @@ FIELD_IDS = "spark.sql.parquet.fieldId.read.enabled"
 _PLANS, _TABLES, _BITMAPS = 8, 32, 100_000
 
 
+def _as_a_set(memory: Memory, filters: Sequence[dict[str, Any]]) -> str:
+    return json.dumps(sorted(json.dumps(node, sort_keys=True) for node in filters))
+
+
 class Memory:
     """What is kept of one version of a table between questions."""
 
@@ -45,45 +50,30 @@ class Memory:
         self.footers = Footers()
         self._positions = Positions(table.sources.io)
         self._lock = Lock()
-        self._plans: OrderedDict[str, Plan] = OrderedDict()
-        self._bitmaps: dict[str, str | None] = {}
+        self._plans: LRUCache[str, Plan] = LRUCache(_PLANS)
+        self._bitmaps: LRUCache[str, str | None] = LRUCache(_BITMAPS)
 
+    @cachedmethod(attrgetter("_plans"), key=_as_a_set, lock=attrgetter("_lock"))
     def plan(self, filters: Sequence[dict[str, Any]]) -> Plan:
         """The plan for filters on the table's columns."""
-        key = json.dumps(sorted(json.dumps(node, sort_keys=True) for node in filters))
-        with self._lock:
-            found = self._plans.pop(key, None)
-        if found is None:
-            table = self.table
-            found = table.plan_predicate(translate(filters, table.known_schema, table.context))
-        with self._lock:
-            self._plans[key] = found
-            while len(self._plans) > _PLANS:
-                self._plans.popitem(last=False)
-        return found
+        table = self.table
+        plan: Plan = table.plan_predicate(translate(filters, table.known_schema, table.context))
+        return plan
 
+    @cachedmethod(attrgetter("_bitmaps"), key=lambda _, path, deletes: path, lock=attrgetter("_lock"))
     def deleted(self, path: str, deletes: Sequence[Any]) -> str | None:
         """The positions of a file that are gone."""
-        if path not in self._bitmaps:
-            if len(self._bitmaps) >= _BITMAPS:
-                self._bitmaps = {}
-            self._bitmaps[path] = deleted_positions(self._positions.of(path, deletes), path)
-        return self._bitmaps[path]
+        return deleted_positions(self._positions.of(path, deletes), path)
 
 
-_memories: OrderedDict[Any, Memory] = OrderedDict()
-_lock = Lock()
+def _version(table: Any, deletes: LiveDeletes) -> tuple[Any, ...]:
+    return table.key, table.context.timezone, tuple(sorted(table.table.io.properties.items()))
 
 
+@cached(LRUCache(_TABLES), key=_version, lock=Lock())
 def memory_of(table: Any, deletes: LiveDeletes) -> Memory:
     """The memory of a version of a table, shared by all DataFrames over it that read with the same properties."""
-    key = (table.key, table.context.timezone, tuple(sorted(table.table.io.properties.items())))
-    with _lock:
-        found = _memories.pop(key, None) or Memory(table, deletes)
-        _memories[key] = found
-        while len(_memories) > _TABLES:
-            _memories.popitem(last=False)
-    return found
+    return Memory(table, deletes)
 
 
 @dataclass(frozen=True)

@@ -231,6 +231,6 @@ def hive(
     check_names(own, place.url)
     if not len(own) and schema is not None and not len(files):
         raise LayoutError("the schema has no columns")
-    cache = ListingCache(cache_seconds, cache_entries) if cache_seconds > 0 else None
+    cache = ListingCache(cache_seconds, cache_entries) if cache_seconds > 0 and cache_entries > 0 else None
     limits = Limits(warn_partitions, max_partitions)
     return HiveTable(place, columns, own, Context(timezone), limits, lists_at_once, max_lists, cache, shredded)

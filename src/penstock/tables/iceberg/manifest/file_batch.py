@@ -6,16 +6,17 @@ are decoded when a predicate first asks about them, and never otherwise.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from cachetools import LRUCache, cachedmethod
 
 from penstock.expr.tree import Column, Expr
 from penstock.formats.manifest_record import LOGICAL, SHREDDING, read_sidecar_record
@@ -173,8 +174,8 @@ class Batches:
     """Batches between plans: the ones used longest ago go first."""
 
     def __init__(self, most: int = _MOST_KEPT) -> None:
-        self._most, self._lock = most, Lock()
-        self._kept: OrderedDict[Any, FileBatch] = OrderedDict()
+        self._lock = Lock()
+        self._kept: LRUCache[Any, FileBatch] = LRUCache(most, lambda batch: min(most, batch.count))
 
     def of(self, spec: Spec, entries: Sequence[ManifestEntries]) -> list[FileBatch]:
         """Manifests of one spec, small ones together, in their order."""
@@ -189,17 +190,7 @@ class Batches:
                 size = part.count
         return [self._batch(spec, tuple(group)) for group in groups]
 
+    # A batch holds its manifests, so no other object has their ids while it is kept.
+    @cachedmethod(attrgetter("_kept"), key=lambda _, spec, parts: (spec, *map(id, parts)), lock=attrgetter("_lock"))
     def _batch(self, spec: Spec, parts: tuple[ManifestEntries, ...]) -> FileBatch:
-        key = (spec, tuple(id(part) for part in parts))
-        with self._lock:
-            found = self._kept.pop(key, None)
-            if found is None or any(a is not b for a, b in zip(found.parts, parts, strict=True)):
-                found = FileBatch(spec, parts)
-                self._make_room(found.count)
-            self._kept[key] = found
-        return found
-
-    def _make_room(self, count: int) -> None:
-        total = count + sum(batch.count for batch in self._kept.values())
-        while self._kept and total > self._most:
-            total -= self._kept.popitem(last=False)[1].count
+        return FileBatch(spec, parts)

@@ -18,14 +18,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
+
+from cachetools import LRUCache
 
 from penstock.tables.iceberg.manifest.manifest_decode import decode_manifest
 from penstock.tables.iceberg.manifest.manifest_statistics import ManifestEntries
@@ -64,11 +66,9 @@ class ManifestCache:
     ) -> None:
         base = Path(folder) if folder is not None else cache_folder()
         self._store = ManifestStore(base / "manifests" if base is not None and disk_bytes > 0 else None, disk_bytes)
-        self._most, self._threads = memory_bytes, max(1, threads)
+        self._threads = max(1, threads)
         self._lock = Lock()
-        self._kept: OrderedDict[bytes, ManifestEntries] = OrderedDict()
-        self._sizes: dict[bytes, int] = {}  # as counted in _nbytes
-        self._nbytes = 0
+        self._kept: LRUCache[bytes, ManifestEntries] = LRUCache(memory_bytes, lambda entries: entries.nbytes)
         self._coming: dict[bytes, Future[ManifestEntries]] = {}
         self._keys: dict[int, tuple[ManifestFile, FileIO, bytes]] = {}
         self.origins = Origins()
@@ -76,7 +76,7 @@ class ManifestCache:
     @property
     def nbytes(self) -> int:
         """The bytes that are kept in memory."""
-        return self._nbytes
+        return int(self._kept.currsize)
 
     def entries(self, manifest: ManifestFile, io: FileIO, origins: Origins | None = None) -> ManifestEntries:
         """The entries of one manifest; `origins` counts where it came from, beside the cache's own count."""
@@ -116,8 +116,6 @@ class ManifestCache:
         """Forget everything, on disk too."""
         with self._lock:
             self._kept.clear()
-            self._sizes.clear()
-            self._nbytes = 0
         self._store.clear()
 
     def _entries(self, key: bytes, manifest: ManifestFile, io: FileIO, origins: Origins | None) -> ManifestEntries:
@@ -154,7 +152,6 @@ class ManifestCache:
     def _use(self, key: bytes, origins: Origins | None) -> ManifestEntries | None:
         found = self._kept.get(key)
         if found is not None:
-            self._kept.move_to_end(key)
             self._count("memory", origins)
         return found
 
@@ -175,23 +172,16 @@ class ManifestCache:
                 setattr(counts, origin, getattr(counts, origin) + 1)
 
     def _keep(self, key: bytes, entries: ManifestEntries) -> None:
-        self._kept[key] = entries
-        self._sizes[key] = entries.nbytes
-        self._nbytes += entries.nbytes
-        self._make_room()
+        """Keep a manifest, with the bytes that it has now, unless it is larger than the memory for all."""
+        self._kept.pop(key, None)
+        with suppress(ValueError):
+            self._kept[key] = entries
 
-    def _grew(self, key: bytes, entries: ManifestEntries, size: int) -> None:
+    def _grew(self, key: bytes, entries: ManifestEntries) -> None:
         """A column was made of a manifest; one that is no longer kept counts no more."""
         with self._lock:
             if self._kept.get(key) is entries:
-                self._sizes[key] += size
-                self._nbytes += size
-                self._make_room()
-
-    def _make_room(self) -> None:
-        while self._kept and self._nbytes > self._most:
-            key, _ = self._kept.popitem(last=False)
-            self._nbytes -= self._sizes.pop(key)
+                self._keep(key, entries)
 
 
 def cache_key(manifest: ManifestFile, io: FileIO) -> bytes:

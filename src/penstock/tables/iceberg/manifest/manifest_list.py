@@ -6,12 +6,13 @@ have neither, or lacks one of its bounds, says nothing. Manifest lists are immut
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
+from operator import attrgetter
 from threading import Lock
 from typing import Any
 
 import pyarrow as pa
+from cachetools import LRUCache, cachedmethod
 
 from penstock.errors import LakeError, StorageError
 from penstock.expr.types import is_float
@@ -32,39 +33,30 @@ class ManifestLists:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._kept: OrderedDict[str, tuple[Any, ...]] = OrderedDict()
-        self._judged: OrderedDict[Any, tuple[Sequence[Any], Containers]] = OrderedDict()
+        self._kept: LRUCache[str, tuple[Any, ...]] = LRUCache(_MOST)
+        self._judged: LRUCache[Any, tuple[Sequence[Any], Containers]] = LRUCache(_MOST)
 
     def of(self, snapshot: Any, io: Any) -> tuple[Any, ...]:
         """The manifests of a snapshot; none for a table that has no snapshot."""
-        if snapshot is None:
-            return ()
-        place = snapshot.manifest_list
-        with self._lock:
-            found = self._kept.pop(place, None)
-        if found is None:
-            found = read_manifest_list(place, io)
-        with self._lock:
-            self._kept[place] = found
-            while len(self._kept) > _MOST:
-                self._kept.popitem(last=False)
-        return found
+        return () if snapshot is None else self._read(snapshot.manifest_list, io)
 
     def containers(self, manifests: Sequence[Any], spec: Spec) -> Containers:
         """Manifests of one spec with what their summaries say, made once for a list and a spec."""
-        key = (spec, tuple(id(manifest) for manifest in manifests))
-        with self._lock:
-            found = self._judged.pop(key, None)
-        if found is None or any(a is not b for a, b in zip(found[0], manifests, strict=True)):
-            # A list that counts no rows in a manifest with files does not count them: only without files it is empty.
-            rows = pa.array([0 if files_in(m) == 0 else rows_in(m) or None for m in manifests], pa.int64())
-            facts = summary_facts(manifests, spec)
-            found = (manifests, Containers(len(manifests), facts, rows=rows, spec_id=spec.spec_id))
-        with self._lock:
-            self._judged[key] = found
-            while len(self._judged) > _MOST:
-                self._judged.popitem(last=False)
-        return found[1]
+        return self._judge(manifests, spec)[1]
+
+    @cachedmethod(attrgetter("_kept"), key=lambda _, place, io: place, lock=attrgetter("_lock"))
+    def _read(self, place: str, io: Any) -> tuple[Any, ...]:
+        return read_manifest_list(place, io)
+
+    @cachedmethod(
+        attrgetter("_judged"), key=lambda _, manifests, spec: (spec, *map(id, manifests)), lock=attrgetter("_lock")
+    )
+    def _judge(self, manifests: Sequence[Any], spec: Spec) -> tuple[Sequence[Any], Containers]:
+        """The manifests are kept beside, so that no other object gets their ids."""
+        # A list that counts no rows in a manifest with files does not count them: only without files it is empty.
+        rows = pa.array([0 if files_in(m) == 0 else rows_in(m) or None for m in manifests], pa.int64())
+        facts = summary_facts(manifests, spec)
+        return manifests, Containers(len(manifests), facts, rows=rows, spec_id=spec.spec_id)
 
 
 def files_in(manifest: Any) -> int | None:

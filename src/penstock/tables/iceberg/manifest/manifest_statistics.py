@@ -38,9 +38,9 @@ Counts = tuple[pa.Array, pa.Array, pa.Array]
 
 
 class ManifestEntries:
-    """The live entries of one manifest; `grew` is told how many bytes each newly made column takes."""
+    """The live entries of one manifest; `grew` is called when a newly made column takes bytes."""
 
-    def __init__(self, table: pa.Table, grew: Callable[[ManifestEntries, int], None] | None = None) -> None:
+    def __init__(self, table: pa.Table, grew: Callable[[ManifestEntries], None] | None = None) -> None:
         self.table = table
         self._grew = grew
         self._made: dict[Hashable, Any] = {}
@@ -129,7 +129,7 @@ class ManifestEntries:
             size = _size(made)
             self._nbytes += size
         if self._grew is not None and size:
-            self._grew(self, size)
+            self._grew(self)
         return made
 
 
