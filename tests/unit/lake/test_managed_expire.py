@@ -14,6 +14,7 @@ from pyiceberg.table.statistics import PartitionStatisticsFile, StatisticsFile
 
 import penstock
 from penstock.errors import ConflictError, LakeError
+from penstock.lake.commit import commit as commits
 from penstock.lake.maintain import expire as expiring
 from penstock.lake.managed_table import ManagedTable
 from tests.fixtures.managed_tables import bag, files_below, local, managed_table, reachable, reopened, snapshot_ids
@@ -239,9 +240,9 @@ def test_a_ref_that_a_catalog_removed_all_the_same_is_said_and_no_file_goes(
     """A REST catalog does not check a requirement that there are no other refs."""
     committed, first = expiring.update, snapshot_ids(table)[0]
 
-    def meanwhile(given: Any, requirements: Any, updates: Any) -> Any:
+    def meanwhile(given: Any, requirements: Any, *others: Any) -> Any:
         reopened(tmp_path).table.manage_snapshots().create_tag(first, "held").commit()
-        return committed(given, requirements[1:], updates)
+        return committed(given, requirements[1:], *others)
 
     monkeypatch.setattr(expiring, "update", meanwhile)
     before = files_below(tmp_path)
@@ -290,7 +291,7 @@ def test_a_commit_that_fails_deletes_nothing(
         raise CommitFailedException("busy")
 
     monkeypatch.setattr(expiring, "update", conflicts)
-    monkeypatch.setattr(expiring, "waits", lambda: [0.0] * 3)
+    monkeypatch.setattr(commits, "_ATTEMPTS", 3)
     with pytest.raises(ConflictError, match="other writers were faster"):
         table.expire(NOW)
     assert files_below(tmp_path) == before

@@ -10,10 +10,9 @@ the table has it, because the writer that was faster may have been another run o
 
 from __future__ import annotations
 
-import random
-import time
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from itertools import chain, repeat
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +22,7 @@ from penstock.lake.commit.snapshot import Change, Draft, StreamBatch
 from penstock.storage.redaction import one_line
 from penstock.tables.iceberg.scan.scan_plan import Sources
 
+T = TypeVar("T")
 _ATTEMPTS, _LONGEST_WAIT = 60, 2.0
 _DATA, _DELETES = 0, 1
 
@@ -42,39 +42,59 @@ def commit(table: Any, sources: Sources, change: Change) -> Any:
     if any(file.spec_id not in table.metadata.specs() for file in change.added):
         table = fresh(table)  # the spec of shared files was added after this version
     draft = Draft(table, sources, change)
+
+    def publish(table: Any) -> Any:
+        try:
+            if change.looks_back:
+                _check(table, draft, change)
+            return _publish(table, draft, change.batch)
+        except UnknownOutcomeError:
+            raise
+        except (PenstockError, OSError) as error:
+            if has_moved_on(table, fresh(table)):  # the snapshot has expired, and its files are gone
+                raise CommitFailedException(str(error)) from error
+            raise
+
+    failure = f"{_ATTEMPTS} attempts to commit to {{}} were overtaken by other writers"
+    hint = "nothing was changed; write larger commits less often, or try again"
     try:
-        for wait in waits():
-            try:
-                if change.looks_back:
-                    _check(table, draft, change)
-                published = _publish(table, draft, change.batch)
-                draft.clean(published=True)
-                return published
-            except CommitFailedException:
-                time.sleep(wait)
-                table = fresh(table)
-            except UnknownOutcomeError:
-                raise
-            except (PenstockError, OSError):
-                newest = fresh(table)
-                if not has_moved_on(table, newest):
-                    raise
-                table = newest  # the snapshot has expired, and its files are gone
+        published = commit_metadata(table, publish, failure, hint)
     except UnknownOutcomeError:
         raise
     except Exception:
         draft.clean(published=False)
         raise
-    draft.clean(published=False)
-    said = f"{_ATTEMPTS} attempts to commit to {'.'.join(table.name())} were overtaken by other writers"
-    raise ConflictError(said, hint="nothing was changed; write larger commits less often, or try again")
+    draft.clean(published=True)
+    return published
+
+
+def commit_metadata(table: Any, publish: Callable[[Any], T], failure: str, hint: str = "try again") -> T:
+    """What `publish` gives for the table, and for its newest version again while other writers are faster.
+
+    The waits between the attempts grow, and no two writers wait alike. `{}` in the failure is the name of the table.
+    """
+    from pyiceberg.exceptions import CommitFailedException
+    from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
+    versions = chain([table], (fresh(table) for _ in repeat(None)))
+    attempts = Retrying(
+        retry=retry_if_exception_type(CommitFailedException),
+        stop=stop_after_attempt(_ATTEMPTS),
+        wait=wait_random_exponential(multiplier=0.02, max=_LONGEST_WAIT),
+    )
+    try:
+        return attempts(lambda: publish(next(versions)))
+    except RetryError:
+        raise ConflictError(failure.format(".".join(table.name())), hint=hint) from None
 
 
 class UnknownOutcomeError(LakeError):
     """The catalog did not say whether it took a commit: nothing that was written may be removed."""
 
 
-def update(table: Any, requirements: Sequence[Any], updates: Sequence[Any]) -> Any:
+def update(
+    table: Any, requirements: Sequence[Any], updates: Sequence[Any], overtaken: tuple[type[Exception], ...] = ()
+) -> Any:
     """Send updates to the catalog; the table afterwards. A catalog that is only busy counts as overtaken."""
     from pyiceberg.exceptions import CommitFailedException
     from pyiceberg.table import Table
@@ -82,7 +102,8 @@ def update(table: Any, requirements: Sequence[Any], updates: Sequence[Any]) -> A
     try:
         found = table.catalog.commit_table(table, tuple(requirements), tuple(updates))
     except Exception as error:
-        if type(error).__name__ == "OperationalError" and "locked" in str(error):
+        is_busy = type(error).__name__ == "OperationalError" and "locked" in str(error)
+        if is_busy or isinstance(error, overtaken):
             raise CommitFailedException(str(error)) from error
         raise
     return Table(table.name(), found.metadata, found.metadata_location, table.io, table.catalog)
@@ -96,12 +117,6 @@ def fresh(table: Any) -> Any:
 def has_moved_on(table: Any, newest: Any) -> bool:
     """Whether a table has another snapshot now: files of the one before may be gone."""
     return bool(newest.metadata.current_snapshot_id != table.metadata.current_snapshot_id)
-
-
-def waits() -> Iterator[float]:
-    """How long to wait after each attempt: longer each time, and never two writers alike."""
-    for attempt in range(_ATTEMPTS):
-        yield random.uniform(0, min(_LONGEST_WAIT, 0.02 * 2.0**attempt))
 
 
 def _publish(table: Any, draft: Draft, batch: StreamBatch | None) -> Any:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
-from penstock.errors import ConflictError
-from penstock.lake.commit.commit import fresh, update, waits
+from penstock.lake.commit.commit import commit_metadata, fresh, update
 from penstock.lake.layout.coalesce import BELOW, COLUMNS, FIELD_IDS, RECORD, VALUES, Coalesce
 from penstock.lake.layout.table_layout import layout_of, rule_properties, typed_rule, with_rule
 
 
 def set_rule(table: Any, rule: Coalesce | None) -> Any:
     """Set or remove the rule; PyIceberg's table afterwards."""
-    from pyiceberg.exceptions import CommitFailedException
     from pyiceberg.table.update import AssertTableUUID, RemovePropertiesUpdate, SetPropertiesUpdate
 
-    for wait in waits():
-        table = fresh(table)
+    def publish(table: Any) -> Any:
         metadata = table.metadata
         wanted: dict[str, str] = {}
         if rule is not None:
@@ -32,10 +28,6 @@ def set_rule(table: Any, rule: Coalesce | None) -> Any:
         ]
         updates: list[Any] = [SetPropertiesUpdate(updates=wanted)] if wanted else []
         updates += [RemovePropertiesUpdate(removals=gone)] if gone else []
-        if not updates:
-            return table
-        try:
-            return update(table, [AssertTableUUID(uuid=metadata.table_uuid)], updates)
-        except CommitFailedException:
-            time.sleep(wait)
-    raise ConflictError(f"the rule of {'.'.join(table.name())} could not be set", hint="try again")
+        return update(table, [AssertTableUUID(uuid=metadata.table_uuid)], updates) if updates else table
+
+    return commit_metadata(fresh(table), publish, "the rule of {} could not be set")

@@ -10,15 +10,14 @@ or a declared layout of the lake needs.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from penstock.errors import ConflictError, LakeError, PenstockError
-from penstock.lake.commit.commit import UnknownOutcomeError, fresh, update, waits
+from penstock.errors import LakeError, PenstockError
+from penstock.lake.commit.commit import UnknownOutcomeError, commit_metadata, fresh, update
 from penstock.lake.commit.snapshot import own_folders
 from penstock.lake.maintain.other_tables import Others, others_of
 from penstock.lake.maintain.reachable_files import (
@@ -94,11 +93,9 @@ def _commit(table: Any, now: datetime, before: datetime, keep_last: int) -> tupl
 
     from penstock.lake.maintain.refs import AssertNoOtherRefs, check_refs
 
-    name = ".".join(table.name())
-    for wait in waits():
-        table = fresh(table)
+    def publish(table: Any) -> tuple[Any, Any, list[Any]]:
         metadata = table.metadata
-        check_collectable(metadata, name)
+        check_collectable(metadata, ".".join(table.name()))
         gone = removable(metadata, now, before, keep_last)
         if not gone:
             return table, table, []
@@ -110,18 +107,18 @@ def _commit(table: Any, now: datetime, before: datetime, keep_last: int) -> tupl
                               for s in metadata.partition_statistics if s.snapshot_id in ids]  # fmt: skip
         updates.append(RemoveSnapshotsUpdate(snapshot_ids=ids))  # type: ignore[call-arg]
         try:
-            published = update(table, requirements, updates)
+            published = update(table, requirements, updates, (ValueError,))  # somebody else removed one of them
             check_refs(table, published, ids)
             return table, published, gone
-        except (CommitFailedException, ValueError):  # somebody else was faster, or removed one of them
-            time.sleep(wait)
-        except PenstockError:
+        except (CommitFailedException, PenstockError):
             raise
         except Exception as error:
             message = f"the catalog did not take the commit: {one_line(error)}"
             hint = "no file was deleted; try again, and `sweep` removes what no snapshot has"
             raise UnknownOutcomeError(message, hint=hint) from error
-    raise ConflictError(f"snapshots of {name} could not be removed: other writers were faster", hint="try again")
+
+    failure = "snapshots of {} could not be removed: other writers were faster"
+    return commit_metadata(fresh(table), publish, failure)
 
 
 def removable(metadata: Any, now: datetime, before: datetime, keep_last: int) -> list[Any]:

@@ -7,13 +7,11 @@ table, and anybody may set them; the columns that they need are added by the nex
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
-from penstock.errors import ConflictError
-from penstock.lake.commit.commit import fresh, waits
+from penstock.lake.commit.commit import commit_metadata, fresh
 from penstock.lake.layout.renames import current_properties, field_ids
 from penstock.maps.shred_rule import DUPLICATES, FIELD_IDS, Shred, from_properties, is_property, to_properties
 from penstock.maps.shredding import chosen_property, hot_keys
@@ -71,8 +69,8 @@ def set_rules(table: Any, new: Mapping[str, Shred], without: Set[str] | None) ->
     With None, all rules that there are go, those that cannot be read among them.
     """
     changed = {column.lower() for column in new} | (without or set())
-    for wait in waits():
-        table = fresh(table)
+
+    def publish(table: Any) -> Any:
         schema, properties = table.metadata.schema(), table.metadata.properties
         present = {} if without is None else from_properties(current_properties(table.metadata))
         shown = visible(schema, read_sidecars(schema, properties))
@@ -83,36 +81,36 @@ def set_rules(table: Any, new: Mapping[str, Shred], without: Set[str] | None) ->
         wanted = to_properties(rules) | ({FIELD_IDS: field_ids(shown, rules)} if rules else {})
         kept = {chosen_property(column) for column, rule in rules.items() if rule.auto}
         gone = [name for name in properties if is_property(name) and name not in {*wanted, *kept, DUPLICATES}]
-        if _committed(table, (), (), wanted, gone):
-            return with_sidecars(fresh(table))
-        time.sleep(wait)
-    raise ConflictError(f"the rules of {'.'.join(table.name())} could not be set", hint="try again")
+        _commit(table, (), (), wanted, gone)
+        return fresh(table)
+
+    return with_sidecars(commit_metadata(fresh(table), publish, "the rules of {} could not be set"))
 
 
 def set_chosen(table: Any, chosen: Mapping[str, Sequence[str]]) -> Any:
     """Keep the keys that were chosen for maps; PyIceberg's table afterwards."""
     wanted = {chosen_property(column): json.dumps(list(keys), ensure_ascii=False) for column, keys in chosen.items()}
-    for wait in waits():
-        table = fresh(table)
+
+    def publish(table: Any) -> Any:
         if all(table.metadata.properties.get(name) == text for name, text in wanted.items()):
-            return with_sidecars(table)
-        if _committed(table, (), (), wanted, ()):
-            return with_sidecars(fresh(table))
-        time.sleep(wait)
-    raise ConflictError(f"the keys of {'.'.join(table.name())} could not be kept", hint="try again")
+            return table
+        _commit(table, (), (), wanted, ())
+        return fresh(table)
+
+    return with_sidecars(commit_metadata(fresh(table), publish, "the keys of {} could not be kept"))
 
 
 def with_sidecars(table: Any) -> Any:
     """The table with the sidecars that its rules want; another writer may add them at the same time."""
-    for wait in waits():
+
+    def publish(table: Any) -> Any:
         new, wider = _needed(table.metadata)
         if not new and not wider:
             return table
-        if _committed(table, new, wider, {}, ()):
-            return fresh(table)
-        time.sleep(wait)
-        table = fresh(table)
-    raise ConflictError(f"sidecars could not be added to {'.'.join(table.name())}", hint="try again")
+        _commit(table, new, wider, {}, ())
+        return fresh(table)
+
+    return commit_metadata(table, publish, "sidecars could not be added to {}")
 
 
 def _needed(metadata: Any) -> tuple[list[Sidecar], list[Sidecar]]:
@@ -129,27 +127,20 @@ def _needed(metadata: Any) -> tuple[list[Sidecar], list[Sidecar]]:
     return new, wider
 
 
-def _committed(
+def _commit(
     table: Any, new: Sequence[Sidecar], wider: Sequence[Sidecar], properties: Mapping[str, str], gone: Sequence[str]
-) -> bool:
-    """One commit of metadata; False when another writer was faster."""
-    from pyiceberg.exceptions import CommitFailedException
-
+) -> None:
     schema = table.metadata.schema()
-    try:
-        with table.transaction() as change:
-            if new or wider:
-                with change.update_schema() as update:
-                    for sidecar in new:
-                        update.add_column((sidecar.name,), value_type(schema, sidecar), sidecar.doc)
-                    for sidecar in wider:
-                        update.update_column((sidecar.name,), value_type(schema, sidecar))
-                known = read_sidecars(change.table_metadata.schema(), change.table_metadata.properties)
-                change.set_properties(known_property(known))
-            if properties:
-                change.set_properties(dict(properties))
-            if gone:
-                change.remove_properties(*gone)
-        return True
-    except CommitFailedException:
-        return False
+    with table.transaction() as change:
+        if new or wider:
+            with change.update_schema() as update:
+                for sidecar in new:
+                    update.add_column((sidecar.name,), value_type(schema, sidecar), sidecar.doc)
+                for sidecar in wider:
+                    update.update_column((sidecar.name,), value_type(schema, sidecar))
+            known = read_sidecars(change.table_metadata.schema(), change.table_metadata.properties)
+            change.set_properties(known_property(known))
+        if properties:
+            change.set_properties(dict(properties))
+        if gone:
+            change.remove_properties(*gone)

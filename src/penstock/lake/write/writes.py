@@ -6,7 +6,6 @@ writer changed it in the meantime.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,10 +20,10 @@ from penstock.lake.commit.commit import (
     Overtaken,
     UnknownOutcomeError,
     commit,
+    commit_metadata,
     fresh,
     has_moved_on,
     update,
-    waits,
 )
 from penstock.lake.commit.snapshot import Change, StreamBatch, data_folder
 from penstock.lake.layout.live_files import LiveFile, live_files, logical_sizes
@@ -252,11 +251,9 @@ def _predicate(table: IcebergTable, where: str) -> ByPredicate:
 
 def _with_coarse(table: Any) -> tuple[Any, Layout]:
     """The table with the spec of shared files; another writer may make it at the same time."""
-    from pyiceberg.exceptions import CommitFailedException
     from pyiceberg.table.update import AddPartitionSpecUpdate, AssertDefaultSpecId, AssertTableUUID
 
-    for wait in waits():
-        table = fresh(table)
+    def publish(table: Any) -> tuple[Any, Layout]:
         layout = layout_of(table.metadata)
         if layout.coarse is None or layout.coarse.spec_id in table.metadata.specs():
             return table, layout
@@ -264,11 +261,10 @@ def _with_coarse(table: Any) -> tuple[Any, Layout]:
             AssertTableUUID(uuid=table.metadata.table_uuid),
             AssertDefaultSpecId(**{"default-spec-id": table.metadata.default_spec_id}),
         )
-        try:
-            return update(table, requirements, (AddPartitionSpecUpdate(spec=layout.coarse),)), layout
-        except (CommitFailedException, ValueError):
-            time.sleep(wait)
-    raise ConflictError(f"the spec of shared files could not be added to {'.'.join(table.name())}")
+        updates = (AddPartitionSpecUpdate(spec=layout.coarse),)
+        return update(table, requirements, updates, (ValueError,)), layout
+
+    return commit_metadata(fresh(table), publish, "the spec of shared files could not be added to {}")
 
 
 def _bytes_per_row(metadata: Any) -> float | None:
