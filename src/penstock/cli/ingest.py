@@ -16,10 +16,9 @@ from penstock.cli.output import echo
 from penstock.cli.table_commands import tell
 from penstock.errors import LakeError, StorageError
 from penstock.progress import counted
-from penstock.tables.hive.directory_names import is_hidden
 
-_KINDS = {"parquet": "parquet", "csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json"}
-_PARQUET = b"PAR1"
+_TEXT_KINDS = {"csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json"}
+_FIRST_BYTES = 16
 _MOST_FOLDERS = 1_000
 
 
@@ -74,10 +73,10 @@ def _show(done: Mapping[str, Any], json: bool) -> None:
 
 
 def _check_partitions(kind: str, place: Mapping[str, Any]) -> None:
-    """Whether a Parquet source has the columns that a new table is partitioned by, before Spark is started."""
+    """Whether a source with a schema has the columns that a new table is partitioned by, before Spark is started."""
     from penstock.lake.create import iceberg_schema, partition_spec
 
-    if kind != "parquet" or not place["partition_by"]:
+    if kind in _TEXT_KINDS or not place["partition_by"]:
         return
     try:
         schema = iceberg_schema(_columns(place))
@@ -87,9 +86,8 @@ def _check_partitions(kind: str, place: Mapping[str, Any]) -> None:
 
 
 def _columns(place: Mapping[str, Any]) -> Any:
-    """The columns of a Parquet source, by one footer."""
-    import pyarrow.parquet as pq
-
+    """The columns of a source, by one footer."""
+    from penstock.formats.registry import format_of
     from penstock.storage.schemes import open_storage
     from penstock.tables.hive.hive_table import hive
 
@@ -97,8 +95,9 @@ def _columns(place: Mapping[str, Any]) -> Any:
         warnings.simplefilter("ignore")  # they are said when it is read
         if not _is_flat(place):
             return hive(place["source"], place["source_partition_by"], storage=place["storage"]).schema
-        file = open_storage(place["source"], place["storage"])
-        return pq.read_schema(file.path, filesystem=file.filesystem)
+        storage = open_storage(place["source"], place["storage"])
+        with storage.open(storage.path) as file:
+            return format_of(storage.path).open(file).schema
 
 
 def kind_of(source: str, storage: str | None = None) -> str:
@@ -119,6 +118,8 @@ def kind_of(source: str, storage: str | None = None) -> str:
 
 def _kinds_below(place: Any) -> Iterator[str]:
     """The kinds of the data files in a folder and below it."""
+    from penstock.formats.registry import is_hidden
+
     waiting = [place.path]
     for _ in range(_MOST_FOLDERS):
         if not waiting:
@@ -151,18 +152,24 @@ def _is_file(place: Any) -> bool:
 
 
 def _by_bytes(place: Any, path: str) -> str | None:
-    """Whether a file whose name does not tell its kind, as Hive's `000000_0`, is Parquet."""
+    """The kind of a file whose name does not tell it, as Hive's `000000_0`; None for none that is known."""
+    from penstock.formats.registry import format_of_bytes
+
     with place.open(path) as file:
-        return "parquet" if file.read(len(_PARQUET)) == _PARQUET else None
+        known = format_of_bytes(file.read(_FIRST_BYTES))
+        return None if known is None else known.name
 
 
 def _by_name(name: str) -> str | None:
+    from penstock.formats.registry import FORMATS
+
+    kinds = {**_TEXT_KINDS, **{each.name: each.name for each in FORMATS}}
     parts = name.rstrip("/").rpartition("/")[2].lower().split(".")[1:]
-    return next((_KINDS[part] for part in reversed(parts[-2:]) if part in _KINDS), None)
+    return next((kinds[part] for part in reversed(parts[-2:]) if part in kinds), None)
 
 
 def _read(spark: Any, kind: str, place: Mapping[str, Any]) -> Any:
-    """The source as a DataFrame; a folder of Parquet goes through Penstock's own scan, which knows Hive layouts."""
+    """The source as a DataFrame; a folder of data files goes through Penstock's own scan, which knows Hive layouts."""
     from penstock.tables.hive.hive_table import hive
 
     source = place["source"]
@@ -171,12 +178,13 @@ def _read(spark: Any, kind: str, place: Mapping[str, Any]) -> Any:
     if kind == "json":
         return spark.read.json(source)
     if _is_flat(place):
-        return spark.read.parquet(source)
+        return spark.read.format(kind).load(source)
     return hive(source, place["source_partition_by"], storage=place["storage"]).dataframe(spark)
 
 
 def _is_flat(place: Mapping[str, Any]) -> bool:
     """Whether the source has no levels to look for: a file, a folder that is named like one, or one of files only."""
+    from penstock.formats.registry import is_hidden
     from penstock.storage.schemes import open_storage
 
     if place["source_partition_by"] != "auto":

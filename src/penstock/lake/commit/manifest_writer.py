@@ -31,6 +31,7 @@ from pyiceberg.types import NestedField, StringType, StructType
 
 from penstock.errors import LakeError
 from penstock.formats.manifest_record import FIELD_IDS, ManifestRecord
+from penstock.formats.registry import format_of
 from penstock.lake.write.data_files import WrittenFile
 from penstock.tables.iceberg.manifest.avro import read_header
 from penstock.tables.iceberg.manifest.entrywise import ExactDecoder, read_records
@@ -46,7 +47,7 @@ def data_file(written: WrittenFile) -> DataFile:
         _OWN_TYPE,
         content=DataFileContent.DATA,
         file_path=written.path,
-        file_format=FileFormat.PARQUET,
+        file_format=FileFormat[format_of(written.path).name.upper()],
         partition=Record(*written.partition),
         file_size_in_bytes=written.bytes,
         sort_order_id=None,

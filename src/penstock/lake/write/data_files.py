@@ -1,4 +1,4 @@
-"""Data files: rows in, Parquet out, with everything that a manifest says of a file collected on the way.
+"""Data files: rows in, files out, with everything that a manifest says of a file collected on the way.
 
 A job is all that a task needs, on whatever machine it runs. Rows come with the slot that they belong to, one slot after
 the other, or without: then they are gathered, grouped by partition and given slots here. A task that fails removes
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -18,22 +19,17 @@ from uuid import uuid4
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from penstock.errors import LakeError
+from penstock.formats.file_format import FileFormat, FileWriter, TableWriter
 from penstock.formats.manifest_record import ManifestRecord, encode_logical, record_size
+from penstock.formats.registry import DEFAULT, TITLES, format_named
 from penstock.lake.layout.coalesce import as_python
 from penstock.lake.layout.grouping import Groups, group_rows, partition_arrays
 from penstock.lake.layout.slots import Slot, assign
 from penstock.lake.layout.table_layout import Layout, Tuple
 from penstock.lake.write.conform import conform
-from penstock.lake.write.float_columns import (
-    FloatColumns,
-    float_leaves,
-    leaves_with_nan,
-    paths_with_statistics,
-    without_bare,
-)
+from penstock.lake.write.float_columns import FloatColumns, float_leaves, leaves_with_nan
 from penstock.maps.shredding import Tally
 from penstock.storage.storage import clear_storage_errors
 
@@ -48,10 +44,10 @@ _SAMPLE = 20_000
 
 def check_format(properties: Mapping[str, str]) -> None:
     """An error when a table's files are to be in another format."""
-    asked = properties.get(_FORMAT, "parquet")
-    if asked.lower() != "parquet":
-        said = f"{_FORMAT} is {asked!r}, and only Parquet is written"
-        raise LakeError(said, hint=f"set {_FORMAT} to parquet, or remove it")
+    name = properties.get(_FORMAT, DEFAULT.name)
+    if format_named(name) is None:
+        what = f"{_FORMAT} is {name!r}, and only {TITLES} is written"
+        raise LakeError(what, hint=f"set {_FORMAT} to {DEFAULT.name}, or remove it")
 
 
 class RowCheck(Protocol):
@@ -93,20 +89,15 @@ class WriteJob:
             self.only.check(found)
         return found
 
-    @cached_property
-    def options(self) -> dict[str, Any]:
-        """How Parquet is written, by the table's properties; an index of pages serves queries of one logical value."""
-        from pyiceberg.io.pyarrow import _get_parquet_writer_kwargs
-
-        return {**_get_parquet_writer_kwargs(dict(self.properties)), "write_page_index": True}
+    @property
+    def format(self) -> FileFormat:
+        """The format of new files."""
+        return format_named(self.properties.get(_FORMAT, DEFAULT.name)) or DEFAULT
 
     @cached_property
-    def metrics(self) -> tuple[Any, Any]:
-        """Which statistics are kept of which column, and the columns' ids by their paths in a file."""
-        from pyiceberg.io.pyarrow import compute_statistics_plan, parquet_path_to_id_mapping
-
-        schema = self.layout.written
-        return compute_statistics_plan(schema, dict(self.properties)), parquet_path_to_id_mapping(schema)
+    def writer(self) -> TableWriter:
+        """How new files are written."""
+        return self.format.table_writer(self.layout.written, self.properties)
 
     @property
     def target(self) -> int:
@@ -139,7 +130,7 @@ class SlotWriter:
         self._job, self._slot = job, slot
         self._buffer: list[pa.Table] = []
         self._rows = self._bytes = 0
-        self._parquet: pq.ParquetWriter | None = None
+        self._writer: FileWriter | None = None
         self._sink: Any = None
         self._path = ""
         self._tuples: Counter[Tuple] = Counter()
@@ -164,8 +155,10 @@ class SlotWriter:
 
     def discard(self) -> None:
         """Remove everything that was written; a stream that is left open would write its file again at the end."""
-        for stream in (self._parquet, self._sink):
-            _close_quietly(stream)
+        if self._writer is not None:
+            self._writer.abandon()
+        with suppress(Exception):  # what it could not write is thrown away
+            self._sink.close()
         for path in [*(file.path for file in self.files), self._path]:
             if path:
                 delete_quietly(self._job.io, path)
@@ -207,11 +200,9 @@ class SlotWriter:
         self._count_floats(stored)
         self._tally.add(tally)
         self._tuples.update(tuples)
-        if self._parquet is None:
-            self._open(layout.files)
-        assert self._parquet is not None
+        writer = self._writer or self._open(layout.files)
         for start, end in pairwise(_row_groups(stored, tuple_of_row)):
-            self._parquet.write_table(stored.slice(start, end - start), row_group_size=end - start)
+            writer.write(stored.slice(start, end - start))
         if self._sink.tell() >= self._job.target:
             self._finish()
 
@@ -224,30 +215,28 @@ class SlotWriter:
             self._with_nan, self._floats = with_nan, FloatColumns(with_nan)
         self._floats.add(leaves)
 
-    def _open(self, schema: pa.Schema) -> None:
+    def _open(self, schema: pa.Schema) -> FileWriter:
         folder = self._job.layout.directory(self._slot.partition, self._slot.is_shared)
-        name = f"{self._job.id}-{uuid4().hex[:12]}.parquet"
+        name = f"{self._job.id}-{uuid4().hex[:12]}.{self._job.format.name}"
         self._path = "/".join(part for part in (self._job.folder, folder, name) if part)
         self._sink = self._job.io.new_output(self._path).create()
-        statistics = paths_with_statistics(self._job.metrics[1], self._with_nan)
-        options = {**self._job.options, "write_statistics": statistics}
-        self._parquet = pq.ParquetWriter(self._sink, schema, store_schema=False, **options)
-        if schema.metadata:  # it is part of Arrow's schema, which is not stored
-            self._parquet.add_key_value_metadata(schema.metadata)
+        self._writer = self._job.writer.open(self._sink, schema, self._with_nan)
+        return self._writer
 
     def _finish(self) -> None:
-        if self._parquet is None:
+        writer = self._writer
+        if writer is None:
             return
-        parquet = self._parquet
-        parquet.close()
+        writer.close()
         size = self._sink.tell()
         self._sink.close()
-        self.files.append(self._written(parquet.writer.metadata, size))
-        self._parquet, self._path, self._tuples, self._tally = None, "", Counter(), Tally()
+        self.files.append(self._written(writer, size))
+        self._writer, self._path, self._tuples, self._tally = None, "", Counter(), Tally()
         self._floats = FloatColumns(self._with_nan)
 
-    def _written(self, footer: pq.FileMetaData, size: int) -> WrittenFile:
-        statistics = _statistics(self._job, footer, self._floats)
+    def _written(self, writer: FileWriter, size: int) -> WrittenFile:
+        statistics = writer.statistics()
+        self._floats.complete(statistics, writer, self._job.writer.plan)
         slot, layout = self._slot, self._job.layout
         shredding = self._tally.record(layout.maps) if layout.sidecars else None
         record = ManifestRecord(self._logical_text() if slot.is_shared else None, shredding)
@@ -290,7 +279,7 @@ def _row_groups(stored: pa.Table, tuple_of_row: npt.NDArray[np.int64] | None) ->
 
 
 def _leaves(fields: Iterable[pa.Field]) -> int:
-    """How many columns Parquet has for some of Arrow's."""
+    """How many columns a file has for some of Arrow's."""
     return sum(_leaves(f.type.field(i) for i in range(f.type.num_fields)) if f.type.num_fields else 1 for f in fields)
 
 
@@ -373,13 +362,8 @@ def _taken(table: pa.Table, rows: Any) -> pa.Table:
 def measure(job: WriteJob, table: pa.Table) -> float:
     """Bytes of a row in a file, by writing some of the rows to memory."""
     sample = table.slice(0, _SAMPLE)
-    sink = pa.BufferOutputStream()
-    stored = job.layout.columns_of(sample, Tally())
-    with pq.ParquetWriter(sink, stored.schema, **job.options) as writer:
-        writer.write_table(stored)
-    size: int = sink.tell()
     rows: int = sample.num_rows
-    return size / max(1, rows)
+    return job.writer.size_of(job.layout.columns_of(sample, Tally())) / max(1, rows)
 
 
 def discard(io: Any, files: Iterable[WrittenFile]) -> None:
@@ -396,14 +380,6 @@ def delete_quietly(io: Any, path: str) -> None:
         return
 
 
-def _close_quietly(stream: Any) -> None:
-    try:
-        if stream is not None:
-            stream.close()
-    except Exception:  # what it could not write is thrown away
-        stream.is_open = False  # else Arrow's writer tries once more when it is collected
-
-
 def fine_tuples(layout: Layout, files: Iterable[WrittenFile]) -> set[Tuple]:
     """The logical partitions that files hold."""
     found: set[Tuple] = set()
@@ -412,31 +388,3 @@ def fine_tuples(layout: Layout, files: Iterable[WrittenFile]) -> set[Tuple]:
             found.add(file.partition)
         found.update(layout.fine_tuple(file.partition, logical) for logical in file.tuples)
     return found
-
-
-def _without_times(plan: Any) -> dict[int, Any]:
-    """A plan for statistics that has no bounds of dates and times."""
-    from pyiceberg.io.pyarrow import MetricModeTypes, MetricsMode
-
-    counts = MetricsMode(MetricModeTypes.COUNTS)
-    kinds = ("date", "timestamp", "timestamptz")
-    return {i: replace(each, mode=counts) if str(each.iceberg_type) in kinds else each for i, each in plan.items()}
-
-
-def _statistics(job: WriteJob, footer: pq.FileMetaData, floats: FloatColumns) -> dict[str, Any]:
-    from pyiceberg.io.pyarrow import data_file_statistics_from_parquet_metadata
-
-    wanted, ids = job.metrics
-    plan = without_bare(wanted, floats.bare)
-    try:
-        found = data_file_statistics_from_parquet_metadata(footer, plan, ids)
-    except OverflowError:  # a date or a time that Python's calendar does not have: such columns get no bounds
-        found = data_file_statistics_from_parquet_metadata(footer, _without_times(plan), ids)
-    for aggregate in found.column_aggregates.values():
-        try:
-            aggregate.max_as_bytes()
-        except UnicodeEncodeError:  # the last character that was left has no next one: no bound
-            aggregate.current_max = None
-    statistics = dict(found.to_serialized_dict())
-    floats.complete(statistics, footer, wanted, ids)
-    return statistics

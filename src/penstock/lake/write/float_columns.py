@@ -12,13 +12,14 @@ file is finished, and the slot goes on in another one (`SlotWriter`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
+
+from penstock.formats.file_format import FileWriter
 
 Statistics = dict[str, Any]
 
@@ -61,7 +62,7 @@ class FloatColumns:
         """The number of NaN, of every float column."""
         return {field_id: column.nans for field_id, column in self.by_id.items()}
 
-    def complete(self, statistics: Statistics, footer: pq.FileMetaData, plan: Any, ids: dict[str, int]) -> None:
+    def complete(self, statistics: Statistics, file: FileWriter, plan: Mapping[int, Any]) -> None:
         """Add what the footer does not say to a manifest entry's statistics."""
         from pyiceberg.conversions import to_bytes
         from pyiceberg.io.pyarrow import MetricModeTypes
@@ -71,7 +72,7 @@ class FloatColumns:
             column, mode = self.by_id[field_id], plan[field_id].mode.type
             if mode == MetricModeTypes.NONE:
                 continue
-            count = _value_count(footer, field_id, ids)
+            count = file.value_count(field_id)
             statistics["value_counts"][field_id] = count
             statistics["null_value_counts"][field_id] = count - column.numbers - column.nans
             if column.numbers and mode != MetricModeTypes.COUNTS:
@@ -108,23 +109,3 @@ def _leaves(field: Any, values: pa.ChunkedArray) -> Iterator[tuple[int, pa.Chunk
             entries = pc.list_flatten(values.cast(pa.list_(entry)))  # `.items` of a slice are those of the whole
             for inner, part in zip((kind.key_field, kind.value_field), entries.flatten(), strict=True):
                 yield from _leaves(inner, part)
-
-
-def without_bare(plan: Any, bare: Collection[int]) -> dict[int, Any]:
-    """A plan for statistics that does not look for those that the footer lacks."""
-    from pyiceberg.io.pyarrow import MetricModeTypes, MetricsMode
-
-    nothing = MetricsMode(MetricModeTypes.NONE)
-    return {i: replace(each, mode=nothing) if i in bare else each for i, each in plan.items()}
-
-
-def paths_with_statistics(ids: dict[str, int], bare: Collection[int]) -> bool | list[str]:
-    """What `ParquetWriter(write_statistics=…)` takes: all columns, or the paths of those that have statistics."""
-    return [path for path, field_id in ids.items() if field_id not in bare] if bare else True
-
-
-def _value_count(footer: pq.FileMetaData, field_id: int, ids: dict[str, int]) -> int:
-    """How many values Parquet counts in a column, nulls included."""
-    groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
-    columns = [group.column(i) for group in groups for i in range(group.num_columns)]
-    return sum(column.num_values for column in columns if ids[column.path_in_schema] == field_id)

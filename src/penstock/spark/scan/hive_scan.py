@@ -20,6 +20,7 @@ from penstock.expr.bind import Context
 from penstock.expr.kernels.python_values import from_arrow
 from penstock.expr.sql_text import quote_name
 from penstock.expr.tree import Column, Expr
+from penstock.formats.registry import DEFAULT
 from penstock.prune.facts import Exact
 from penstock.prune.judge import Judgement
 from penstock.prune.plan import Plan
@@ -166,7 +167,7 @@ def _connect_dataframe(table: Scannable, spark: Any, where: str | None) -> Any:
         raise PenstockError(f"{pattern} is a pattern to Spark Connect", hint=hint)
     reader = spark.read.schema(columns).options(**options_for_connect(table.storage, spark), basePath=table.root_url)
     guards = {f.name: F.expr(guarded(quote_name(f.name), f.type)) for f in table.file_schema if has_floats(f.type)}
-    rows = reader.parquet(*paths)
+    rows = reader.format(DEFAULT.name).load(paths)
     return (rows.withColumns(guards) if guards else rows).where(where)
 
 

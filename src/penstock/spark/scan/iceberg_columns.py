@@ -25,6 +25,7 @@ from typing import Any
 from penstock.errors import LakeError
 from penstock.expr.sql_text import quote_name
 from penstock.expr.types import type_name
+from penstock.formats.registry import DEFAULT
 from penstock.maps.sidecar_states import State
 from penstock.spark.scan.iceberg_filters import UUID_PARTS, UUID_PATTERN, MapKey, Meanings
 from penstock.spark.scan.iceberg_literals import literal
@@ -32,7 +33,7 @@ from penstock.spark.scan.iceberg_names import ABSENT, Naming, all_fields, surrog
 from penstock.spark.scan.iceberg_shredded import SidecarColumn
 from penstock.tables.iceberg.metadata.schema_columns import arrow_type
 
-FIELD_ID = "parquet.field.id"
+FIELD_ID = DEFAULT.spark_field_id
 _OF_FILES = frozenset({"uuid", "binary"})  # defaults of these fail in Spark's reader; fixed[n] too
 
 

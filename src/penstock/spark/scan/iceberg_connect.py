@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.errors import LakeError, PenstockError
+from penstock.formats.registry import DEFAULT
 from penstock.maps.sidecar_states import states_of
 from penstock.spark.scan.hadoop_client import options_for_connect
 from penstock.spark.scan.iceberg_columns import Shape, quoted, read_type
@@ -41,7 +42,9 @@ def connect_dataframe(table: Any, spark: Any, where: str | None) -> Any:
     schema = shape.data()
     spark.conf.set(FIELD_IDS, "true")
     reader = spark.read.schema(schema).options(**_options(table, spark), **{FIELD_IDS: "true"})
-    rows = reader.parquet(*map(spark_path, paths)) if paths else spark.createDataFrame([], schema)
+    rows = (
+        reader.format(DEFAULT.name).load(list(map(spark_path, paths))) if paths else spark.createDataFrame([], schema)
+    )
     shown = [f"{_shown(shape, f)} AS {quoted(f.name)}" for f in fields]
     return rows.selectExpr(*shown).where(where)
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.errors import LakeError
+from penstock.formats.registry import TITLES, format_named
 from penstock.prune.plan import DeleteFile
 from penstock.spark.scan.iceberg_storage import Places, spark_path
 from penstock.spark.scan.planner import as_answer, by_partition
@@ -63,9 +64,9 @@ def live_deletes(version: Any, sources: Any) -> LiveDeletes:
             if content != _EQUALITY:
                 positions = True
                 continue
-            if form.upper() != "PARQUET":
+            if format_named(form) is None:
                 said = f"equality deletes in {form} are not supported ({path})"
-                raise LakeError(said, hint="rewrite the table's delete files as Parquet")
+                raise LakeError(said, hint=f"rewrite the table's delete files as {TITLES}")
             found.append((path, size, tuple(ids or ())))
     numbered = [EqualityDelete(i, *delete) for i, delete in enumerate(sorted(found))]
     return LiveDeletes(positions, tuple(numbered))

@@ -19,6 +19,7 @@ import pyarrow as pa
 from cachetools import LRUCache, cached, cachedmethod
 
 from penstock.errors import LakeError, PenstockError
+from penstock.formats.registry import DEFAULT
 from penstock.prune.facts import Exact
 from penstock.prune.judge import Judgement
 from penstock.prune.plan import Plan
@@ -33,7 +34,7 @@ from penstock.spark.scan.planner import as_answer, by_partition, plain_values
 from penstock.spark.scan.translate import translate
 from penstock.tables.iceberg.scan.position_deletes import Positions
 
-FIELD_IDS = "spark.sql.parquet.fieldId.read.enabled"
+FIELD_IDS = DEFAULT.spark_field_ids
 _PLANS, _TABLES, _BITMAPS = 8, 32, 100_000
 
 

@@ -13,14 +13,13 @@ from threading import Lock
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from penstock.errors import LakeError, StorageError
+from penstock.formats.registry import format_of
 from penstock.storage.redaction import one_line
 
 _AT_ONCE = 8
 _MOST = 1_000_000
-_ID = b"PARQUET:field_id"
 _HINT = "the table's files are damaged or were cleaned up; open another snapshot, or restore the file"
 
 
@@ -58,13 +57,14 @@ def read_footer(path: str, io: Any) -> Footer:
     """The fields of one file."""
     try:
         with io.new_input(path).open() as file:
-            schema = pq.ParquetFile(file).schema_arrow
+            schema = format_of(path).open(file).schema
     except FileNotFoundError:
         raise StorageError(f"{path} does not exist", hint=_HINT) from None
     except (pa.ArrowException, OSError) as error:
         raise LakeError(f"{path} cannot be read: {one_line(error)}", hint=_HINT) from None
     fields = list(_fields(schema, ()))
-    ids = frozenset(int(f.metadata[_ID]) for _, f in fields if f.metadata and _ID in f.metadata)
+    key = format_of(path).field_id
+    ids = frozenset(int(f.metadata[key]) for _, f in fields if f.metadata and key in f.metadata)
     return Footer(bool(ids), ids, frozenset(path for path, _ in fields))
 
 

@@ -18,8 +18,9 @@ from penstock.expr.kernels.cast import cast
 from penstock.expr.schema import as_schema
 from penstock.expr.sql_text import quote_name
 from penstock.expr.types import is_nested, type_name
+from penstock.formats.registry import is_hidden
 from penstock.storage.storage import Storage
-from penstock.tables.hive.directory_names import is_hidden, parse_name
+from penstock.tables.hive.directory_names import parse_name
 
 _PLAIN_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")

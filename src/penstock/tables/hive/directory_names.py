@@ -38,16 +38,6 @@ _ODD = np.zeros(256, np.bool_)
 _ODD[[*range(0x20), 0x7F, ord("%")]] = True
 
 
-def is_hidden(name: str) -> bool:
-    """Whether readers of Hive layouts pass over the name; a partition column may start with an underscore."""
-    return name.startswith(".") or (name.startswith("_") and "=" not in name)
-
-
-def is_data_file(name: str) -> bool:
-    """Whether a file is read, as in Spark: unless it is hidden, or `hadoop fs -put` is still writing it."""
-    return not is_hidden(name) and not name.endswith("._COPYING_")
-
-
 def parse_name(name: str, where: str) -> tuple[str, str | None] | None:
     """Column and text of a partition directory; None when it is none; an error when it cannot be read."""
     key, equals, raw = name.partition("=")

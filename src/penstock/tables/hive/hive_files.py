@@ -1,4 +1,4 @@
-"""The Parquet files of a layout: one footer for the schema, and reading without Spark."""
+"""The data files of a layout: one footer for the schema, and reading without Spark."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from penstock.errors import LayoutError
 from penstock.expr.kernels.evaluate import as_type
@@ -21,11 +20,12 @@ from penstock.expr.types import (
     normalize,
     type_name,
 )
+from penstock.formats.file_format import DataFile
+from penstock.formats.registry import format_of, is_data_file, is_hidden
 from penstock.maps.shredded_file import by_footer
 from penstock.maps.sidecar_footer import Shredded, read_footer
 from penstock.progress import counted
 from penstock.storage.storage import Storage
-from penstock.tables.hive.directory_names import is_data_file, is_hidden
 
 Mapping = tuple[Shredded, ...]
 
@@ -53,27 +53,22 @@ def _first_below(storage: Storage, path: str, depth: int) -> str | None:
 def read_schema(storage: Storage, path: str) -> tuple[pa.Schema, Mapping]:
     """The schema of one file, from its footer, without the sidecars of its maps; and what it says of those."""
     with storage.open(path) as file, _clear_errors(storage, path):
-        footer = pq.ParquetFile(file)
-        stored = [footer.schema.column(i) for i in range(len(footer.schema))]
-        # The old form of Spark's own timestamps, which Arrow takes for those without a zone.
-        moments = {column.path for column in stored if column.physical_type == "INT96"}
+        footer = format_of(path).open(file)
         shredded = shredded_maps(footer, storage.url_of(path))
         hidden = {name for each in shredded for _, name in each.sidecars}
-        own = [f for f in footer.schema_arrow if f.name not in hidden]
-        found = [pa.field(f.name, TIMESTAMP, f.nullable) if f.name in moments else f for f in own]
-        return as_schema(pa.schema(found)), shredded
+        return as_schema(pa.schema([f for f in footer.schema if f.name not in hidden])), shredded
 
 
-def shredded_maps(footer: pq.ParquetFile, url: str) -> Mapping:
+def shredded_maps(file: DataFile, url: str) -> Mapping:
     """What a file says of the sidecars of its maps."""
-    return read_footer(footer.metadata.metadata, footer.schema_arrow.names, url)
+    return read_footer(file.metadata, file.schema.names, url)
 
 
 def read_mapping(storage: Storage, url: str) -> Mapping:
     """What a file says of the sidecars of its maps, from its footer alone."""
     path = storage.path_of(url)
     with storage.open(path) as file, _clear_errors(storage, path):
-        return shredded_maps(pq.ParquetFile(file), url)
+        return shredded_maps(format_of(path).open(file), url)
 
 
 def read_file(
@@ -86,16 +81,16 @@ def read_file(
     """
     path = storage.path_of(url)
     with storage.open(path) as file, _clear_errors(storage, path):
-        parquet = pq.ParquetFile(file, coerce_int96_timestamp_unit="us")
-        shredded = by_footer(shredded_maps(parquet, url))
+        rows = format_of(path).open(file)
+        shredded = by_footer(shredded_maps(rows, url))
         served = [term for term in keys if shredded.has(term)]
         needed = names | {column_of(term) for term in keys if term not in served}
         fields = pa.schema([f for f in schema if f.name in needed])
-        check_names(parquet.schema_arrow, url)
-        by_name = {name.lower(): name for name in parquet.schema_arrow.names}
+        check_names(rows.schema, url)
+        by_name = {name.lower(): name for name in rows.schema.names}
         whole = [by_name.get(f.name.lower()) for f in fields]
         wanted = shredded.stored([name for name in whole if name is not None], served)
-        table = parquet.read([name for name in parquet.schema_arrow.names if name in wanted])
+        table = rows.read([name for name in rows.schema.names if name in wanted])
     given: dict[Expr, pa.Array] = {term: as_type(shredded.key(term, table), term.type) for term in served}
     if not len(fields):
         return table.select([]), given  # the rows without any column, which still are as many
@@ -133,7 +128,7 @@ def _clear_errors(storage: Storage, path: str) -> Iterator[None]:
         yield
     except pa.ArrowInvalid as error:
         why = str(error).splitlines()[0][:120]
-        said = f"{storage.url_of(path)} is not a Parquet file ({why})"
+        said = f"{storage.url_of(path)} is not a {format_of(path).title} file ({why})"
         raise LayoutError(said, hint="remove or replace it") from None
     except OSError as error:
         raise storage.trouble(path, error) from None

@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.expr.kernels.vector import Mask
+from penstock.formats.registry import is_hidden
 from penstock.storage.entries import Entries, Entry
-from penstock.tables.hive.directory_names import is_hidden, plain_texts
+from penstock.tables.hive.directory_names import plain_texts
 
 Positions = npt.NDArray[np.int64]
 Look = Callable[[Entry, str], tuple[str | None] | None]

@@ -23,6 +23,7 @@ from penstock.expr.kernels.cast import cast
 from penstock.expr.kernels.vector import Mask
 from penstock.expr.tree import Call, Cast, Column, Expr, fold, rebuild, terms_of
 from penstock.expr.types import type_name
+from penstock.formats.registry import is_data_file, is_hidden
 from penstock.progress import counted
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Exact, Fact
@@ -33,7 +34,7 @@ from penstock.prune.verdict import Reason, Verdict
 from penstock.storage.entries import Entry
 from penstock.storage.lister import Lister
 from penstock.tables.file_metadata import metadata_facts
-from penstock.tables.hive.directory_names import check_utf8, is_data_file, is_hidden, parse_name
+from penstock.tables.hive.directory_names import check_utf8, parse_name
 from penstock.tables.hive.partition_candidates import Candidates, Look, Positions, candidates
 
 _UNTYPED = "untyped"

@@ -20,6 +20,7 @@ from cachetools import LRUCache, cachedmethod
 
 from penstock.expr.tree import Column, Expr
 from penstock.formats.manifest_record import LOGICAL, SHREDDING, read_sidecar_record
+from penstock.formats.registry import format_named
 from penstock.maps.sidecar_columns import Sidecar
 from penstock.maps.sidecar_states import State, state_of
 from penstock.prune.containers import Containers
@@ -58,9 +59,10 @@ class FileBatch:
         return sum(part.count for part in self.parts)
 
     @cached_property
-    def is_parquet(self) -> bool:
-        """Whether all files are Parquet."""
-        return pc.all(pc.equal(pc.utf8_upper(self.column("file_format")), "PARQUET")).as_py() is not False
+    def is_readable(self) -> bool:
+        """Whether all files are of a known format."""
+        names = pc.unique(self.column("file_format")).to_pylist()
+        return all(name is None or format_named(name) is not None for name in names)
 
     def column(self, name: str) -> pa.Array:
         """A column of the entries."""

@@ -15,9 +15,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from penstock.errors import LakeError, PenstockError, StorageError
+from penstock.formats.registry import TITLES, format_named
 from penstock.prune.plan import DeleteFile
 from penstock.storage.redaction import one_line
 
@@ -59,11 +59,12 @@ class Positions:
             return self._by_file[delete.path]
 
     def _read(self, delete: DeleteFile) -> dict[str, Any]:
-        if delete.format != "PARQUET":
+        file_format = format_named(delete.format)
+        if file_format is None:
             said = f"position deletes in {delete.format} are not supported ({delete.path})"
-            raise LakeError(said, hint="rewrite the table's delete files as Parquet")
+            raise LakeError(said, hint=f"rewrite the table's delete files as {TITLES}")
         with _clear_errors(delete), self._io.new_input(delete.path).open() as file:
-            return _by_path(pq.ParquetFile(file).read(["file_path", "pos"]))
+            return _by_path(file_format.open(file).read(["file_path", "pos"]))
 
 
 @contextmanager

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from penstock.errors import LakeError, MissingError
 from penstock.expr.kernels.evaluate import as_type, evaluate, filter_mask, read_terms
 from penstock.expr.tree import Expr, Lookup, column_of, terms_of
+from penstock.formats.registry import format_of
 from penstock.maps.split import build_maps, entries_of
 from penstock.prune.plan import DeleteFile, FileTask
 from penstock.storage.redaction import one_line
@@ -152,7 +153,10 @@ class Reader:
 
         values = [] if task is None else [_as_stored(value, kind) for value, kind in self.partition(task)]
         file = DataFile.from_args(
-            content=DataFileContent.DATA, file_path=path, file_format=FileFormat.PARQUET, partition=Record(*values)
+            content=DataFileContent.DATA,
+            file_path=path,
+            file_format=FileFormat[format_of(path).name.upper()],
+            partition=Record(*values),
         )
         # A delete file is of no spec here: PyIceberg looks the spec up for any file, and must not fill in values.
         file.spec_id = task.spec_id if task is not None and task.spec_id is not None else -1

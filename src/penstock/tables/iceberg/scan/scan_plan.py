@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from penstock.errors import LakeError
 from penstock.expr.tree import Column, Expr, Literal, Lookup, terms_of, walk
+from penstock.formats.registry import TITLES, format_named
 from penstock.maps.shredded_file import ShreddedFile
 from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.plan import Plan, count, make_plan
@@ -204,13 +205,13 @@ def _with_deletes(batch: FileBatch, judgement: Judgement, deletes: Deletes) -> J
 
 
 def _check_formats(batch: FileBatch, judgement: Judgement) -> None:
-    if batch.is_parquet:
+    if batch.is_readable:
         return
     kinds = batch.column("file_format")
     for i in judgement.kept.tolist():
-        if kinds[i].as_py().upper() != "PARQUET":
-            said = f"{batch.column('file_path')[i]} is a file in {kinds[i]}, and only Parquet is supported"
-            raise LakeError(said, hint="rewrite the table's data files as Parquet, or filter them out")
+        if format_named(kinds[i].as_py()) is None:
+            said = f"{batch.column('file_path')[i]} is a file in {kinds[i]}, and only {TITLES} is supported"
+            raise LakeError(said, hint=f"rewrite the table's data files as {TITLES}, or filter them out")
 
 
 def _batches(version: Version, sources: Sources, manifests: Sequence[Any]) -> list[FileBatch]:
