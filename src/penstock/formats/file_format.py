@@ -13,51 +13,38 @@ import pyarrow as pa
 
 
 class DataFile(Protocol):
-    """An open file, of which only the footer is read at first."""
+    """An open file: its columns as stored, with the metadata of their fields; what its writer noted; its rows."""
 
     @property
-    def schema(self) -> pa.Schema:
-        """The columns as they are stored, with the metadata of their fields."""
-
+    def schema(self) -> pa.Schema: ...
     @property
-    def metadata(self) -> Mapping[bytes, bytes] | None:
-        """What its writer noted in the footer."""
-
-    def read(self, columns: Sequence[str]) -> pa.Table:
-        """All rows of some columns."""
+    def metadata(self) -> Mapping[bytes, bytes] | None: ...
+    def read(self, columns: Sequence[str]) -> pa.Table: ...
 
 
 class FileWriter(Protocol):
-    """Writes one file."""
+    """Writes one file, a row group at a time; the sink stays open. `abandon` closes a file that is thrown away.
 
-    def write(self, rows: pa.Table) -> None:
-        """A row group."""
+    A closed file knows what a manifest entry says of its columns, and how many values a column has, nulls included.
+    """
 
-    def close(self) -> None:
-        """Write the footer; the sink stays open."""
-
-    def abandon(self) -> None:
-        """Close a file that is thrown away, whatever its sink says."""
-
-    def statistics(self) -> dict[str, Any]:
-        """What a manifest entry says of the columns, by the footer of the closed file."""
-
-    def value_count(self, field_id: int) -> int:
-        """How many values the closed file has in a column, nulls included."""
+    def write(self, rows: pa.Table) -> None: ...
+    def close(self) -> None: ...
+    def abandon(self) -> None: ...
+    def statistics(self) -> dict[str, Any]: ...
+    def value_count(self, field_id: int) -> int: ...
 
 
 class TableWriter(Protocol):
-    """How files of one table are written: by Iceberg's schema of the files, and the table's properties."""
+    """Opens the files of one table; those in `bare` are field ids of columns without statistics in the footer.
+
+    `plan` says which statistics are kept of which column, by field id; `size_of` is the size of a file with some rows.
+    """
 
     @property
-    def plan(self) -> dict[int, Any]:
-        """Which statistics are kept of which column, by field id."""
-
-    def open(self, sink: Any, schema: pa.Schema, bare: frozenset[int]) -> FileWriter:
-        """A new file; the columns in `bare` get no statistics in its footer."""
-
-    def size_of(self, rows: pa.Table) -> int:
-        """The bytes of a file with these rows."""
+    def plan(self) -> dict[int, Any]: ...
+    def open(self, sink: Any, schema: pa.Schema, bare: frozenset[int]) -> FileWriter: ...
+    def size_of(self, rows: pa.Table) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -68,7 +55,7 @@ class FileFormat:
     title: str  # for people
     magic: bytes  # how files begin
     open: Callable[[Any], DataFile]
-    table_writer: Callable[[Any, Mapping[str, str]], TableWriter]
+    table_writer: Callable[[Any, Mapping[str, str]], TableWriter]  # of Iceberg's schema and the table's properties
     field_id: bytes  # where Arrow keeps a field's id: in the metadata of the schema's fields
     spark_field_id: str  # the same in Spark's schemas
     spark_field_ids: str  # the setting by which Spark finds columns by these ids

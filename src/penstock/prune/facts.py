@@ -29,15 +29,7 @@ from penstock.expr.tree import Expr
 from penstock.expr.types import is_float
 from penstock.prune.column_pairs import Span
 from penstock.prune.domain import Domain
-from penstock.prune.ordered_keys import (
-    INT64_MAX,
-    INT64_MIN,
-    array_keys,
-    is_comparable,
-    key_of,
-    next_bytes_prefix,
-    next_prefix,
-)
+from penstock.prune.ordered_keys import INT64_MAX, INT64_MIN, array_keys, is_comparable, key_of, next_prefix
 from penstock.prune.ranges import Ranges, Rows, at, mask_of
 from penstock.prune.transforms import transform_of
 
@@ -285,5 +277,4 @@ def _equals(counts: pa.Array | None, number: int, size: int) -> Mask:
 def _incremented(upper: pa.Array, cut: Mask) -> pa.Array:
     """A bound that was cut short says: below everything after this prefix. Where nothing is after it: unknown."""
     values = upper.to_pylist()
-    after = next_prefix if upper.type == pa.string() else next_bytes_prefix
-    return pa.array([v if v is None or not c else after(v) for v, c in zip(values, cut, strict=True)], upper.type)
+    return pa.array([v if v is None or not c else next_prefix(v) for v, c in zip(values, cut, strict=True)], upper.type)

@@ -72,24 +72,18 @@ def successor(key: Key) -> Key:
     return key + b"\0" if isinstance(key, bytes) else key + 1
 
 
-def next_prefix(prefix: str) -> str | None:
-    """The smallest string above all strings with this prefix; None when there is none.
+def next_prefix(prefix: Key) -> Key | None:
+    """The smallest string or binary above all with this prefix; None when there is none.
 
-    >>> next_prefix("ab"), next_prefix("a\\U0010ffff"), next_prefix("\\U0010ffff")
-    ('ac', 'b', None)
+    >>> next_prefix("ab"), next_prefix("a\\U0010ffff"), next_prefix("\\U0010ffff"), next_prefix(b"a\\xff")
+    ('ac', 'b', None, b'b')
     """
-    stripped = prefix.rstrip("\U0010ffff")
-    if not stripped:
-        return None
+    stripped = prefix.rstrip("\U0010ffff" if isinstance(prefix, str) else b"\xff")
+    if not stripped or isinstance(stripped, bytes):
+        return stripped[:-1] + bytes([stripped[-1] + 1]) if stripped else None
     last = ord(stripped[-1]) + 1
     # No string has half of a surrogate pair in it: U+D7FF is followed by U+E000.
     return stripped[:-1] + chr(0xE000 if 0xD800 <= last <= 0xDFFF else last)
-
-
-def next_bytes_prefix(prefix: bytes) -> bytes | None:
-    """The same for binary."""
-    stripped = prefix.rstrip(b"\xff")
-    return stripped[:-1] + bytes([stripped[-1] + 1]) if stripped else None
 
 
 def key_of(value: Any, t: pa.DataType) -> Key:

@@ -42,16 +42,7 @@ from penstock.expr.kernels.physical import numbers, valid, vector
 from penstock.expr.kernels.python_values import from_arrow, to_arrow
 from penstock.expr.types import integer_range, is_decimal, is_integer, is_timestamp
 from penstock.prune.domain import Domain, Interval
-from penstock.prune.ordered_keys import (
-    Key,
-    is_comparable,
-    key_limits,
-    key_of,
-    next_bytes_prefix,
-    next_prefix,
-    successor,
-    value_of,
-)
+from penstock.prune.ordered_keys import Key, is_comparable, key_limits, key_of, next_prefix, successor, value_of
 from penstock.prune.transform_functions import OF_UUID, project_interval, transform_function, transformed_array
 
 # Ranges of up to this many integers are bucketed value by value; an IN list has no such limit.
@@ -208,7 +199,7 @@ class Truncate(Ordered):
         if isinstance(value, str | bytes):
             if len(value) < self.width:  # it was not cut: it is the whole value
                 return value, successor(value)
-            return value, next_prefix(value) if isinstance(value, str) else next_bytes_prefix(value)
+            return value, next_prefix(value)
         if is_integer(source) and value > integer_range(source)[1] + 1 - self.width:
             return None  # it may have wrapped around
         if is_integer(source) or is_decimal(source):
