@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.expr.types import TIMESTAMP
+from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ
 from penstock.formats.file_format import FileFormat
 
 
@@ -24,8 +24,10 @@ class ParquetFile:
     def schema(self) -> pa.Schema:
         """The columns; INT96 is the old form of Spark's own timestamps, which Arrow takes for those without a zone."""
         stored, columns = self._file.schema_arrow, self._file.schema
+        if TIMESTAMP_NTZ not in stored.types:
+            return stored
         moments = {columns.column(i).path for i in range(len(columns)) if columns.column(i).physical_type == "INT96"}
-        return pa.schema([f.with_type(TIMESTAMP) if f.name in moments else f for f in stored]) if moments else stored
+        return pa.schema([f.with_type(TIMESTAMP) if f.name in moments else f for f in stored])
 
     @property
     def metadata(self) -> Mapping[bytes, bytes] | None:
