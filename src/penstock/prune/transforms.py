@@ -322,14 +322,7 @@ class Bucket(Transform):
 
 
 _ENTRIES: dict[str, type[Transform]] = {
-    "identity": Identity,
-    "void": Void,
-    "year": Year,
-    "month": Month,
-    "day": Day,
-    "hour": Hour,
-    "truncate": Truncate,
-    "bucket": Bucket,
+    entry.__name__.lower(): entry for entry in (Identity, Void, Year, Month, Day, Hour, Truncate, Bucket)
 }
 # What people may write -> the transform's own name, and whether it takes a width.
 TRANSFORM_NAMES = {word: (name, entry.has_width) for name, entry in _ENTRIES.items() for word in (name, *entry.aliases)}
