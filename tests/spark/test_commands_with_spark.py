@@ -67,7 +67,7 @@ def test_a_missing_java_is_one_line(place: dict[str, str], tmp_path: Path) -> No
     given = [*PENSTOCK, "sql", "SELECT 1"]
     done = subprocess.run(given, env=place, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("Error: Spark did not start; what it said is in ")
+    assert done.stderr.startswith("Error: Spark did not start; see ")
     assert done.stderr.endswith("it needs Java 17 or newer; 'penstock doctor' finds what is wrong\n")
     assert done.stderr.count("\n") == 1
 
