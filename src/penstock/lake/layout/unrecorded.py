@@ -7,7 +7,6 @@ columns; a plan says so, and what mends it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -37,18 +36,13 @@ def unrecorded_note(version: Version, predicate: Expr, judgements: Sequence[Judg
 
 def _coarser(version: Version) -> dict[int, set[int]]:
     """The specs of shared files, each with the logical columns that the default spec has besides."""
-    default = _fields(version, version.metadata.default_spec_id)
+    default = version.specs[version.metadata.default_spec_id].sources
     sources = {}
-    for spec_id in version.specs:
-        more = default - _fields(version, spec_id)
-        if more and default > _fields(version, spec_id) and all(name == "identity" for _, name in more):
+    for spec_id, spec in version.specs.items():
+        more = default - spec.sources
+        if more and default > spec.sources and all(name == "identity" for _, name in more):
             sources[spec_id] = {source for source, _ in more}
     return sources
-
-
-def _fields(version: Version, spec_id: int) -> set[tuple[Any, str]]:
-    fields = version.specs[spec_id].fields
-    return {(field.source_id, field.transform) for field in fields if field.transform != "void"}
 
 
 def _unrecorded(judgement: Judgement) -> Iterator[str]:

@@ -64,14 +64,10 @@ def members_of(version: Version, batch: FileBatch, judgement: Judgement) -> Iter
 
 def _fine(version: Version, spec: Spec, ids: tuple[int, ...]) -> Spec | None:
     """The spec that has the fields of another and these columns; the newest, the default before all."""
-    wanted = _fields(spec) | {(i, "identity") for i in ids}
-    found = [each for each in version.specs.values() if _fields(each) == wanted]
+    wanted = spec.sources | {(i, "identity") for i in ids}
+    found = [each for each in version.specs.values() if each.sources == wanted]
     default = version.metadata.default_spec_id
     return max(found, key=lambda each: (each.spec_id == default, each.spec_id), default=None)
-
-
-def _fields(spec: Spec) -> set[tuple[int, str]]:
-    return {(field.source_id, field.transform) for field in spec.fields if field.transform != "void"}
 
 
 def _members(fine: Spec, batch: FileBatch, judgement: Judgement, logical: Logical) -> Members:

@@ -51,9 +51,9 @@ class Spec:
         return self.spec_id
 
     @property
-    def is_partitioned(self) -> bool:
-        """Whether any field partitions files; one that was removed from a table of version 1 is void and does not."""
-        return any(field.transform != "void" for field in self.fields)
+    def sources(self) -> set[tuple[int, str]]:
+        """What partitions files, as (source id, transform); a field removed from a table of version 1 is void."""
+        return {(field.source_id, field.transform) for field in self.fields if field.transform != "void"}
 
     @property
     def identities(self) -> dict[int, SpecField]:

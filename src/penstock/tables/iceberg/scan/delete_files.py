@@ -71,7 +71,7 @@ class Deletes:
         for i, (file, place) in enumerate(zip(files, partitions_of(batch, None), strict=True)):
             low, high = lower[i], upper[i]
             only = file.referenced_data_file or (low if low is not None and low == high else None)
-            if file.kind == "equality" and not batch.spec.is_partitioned:
+            if file.kind == "equality" and not batch.spec.sources:
                 self._everywhere.append(file)
             elif file.kind != "equality" and only is not None:
                 self._by_path.setdefault(only, []).append(file)
