@@ -14,9 +14,11 @@ Not decided here: what is an error at all. A predicate that cannot prune is none
 """
 
 import unicodedata
+from collections.abc import Iterable, Sequence
 
 _EXCERPT_WIDTH = 80
 _LINE_LIMIT = 500
+_NAMES_SHOWN = 12
 _SHORT_ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
@@ -101,6 +103,21 @@ class ConflictError(PenstockError, RuntimeError):
 
 class LimitError(PenstockError, RuntimeError):
     """More work than a limit allows; the message says which option or which predicate helps."""
+
+
+def close_name(name: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:
+    """The known name that is written almost like an unknown one."""
+    from difflib import get_close_matches
+
+    names = {each.lower(): each for each in known}
+    return next((names[match] for match in get_close_matches(name.lower(), names, n=1, cutoff=cutoff)), None)
+
+
+def name_hint(name: str, known: Sequence[str]) -> str:
+    """The hint for an unknown name: the one that was probably meant, or the first of those there are."""
+    close = close_name(name, known)
+    shown = known if len(known) <= _NAMES_SHOWN else [*known[:_NAMES_SHOWN], "…"]
+    return f"did you mean {close!r}?" if close else f"there are: {', '.join(shown)}"
 
 
 def _one_line(*parts: str | None) -> str:

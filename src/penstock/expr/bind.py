@@ -16,13 +16,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from penstock.errors import PredicateError, TypeMismatchError, UnknownColumnError
+from penstock.errors import PredicateError, TypeMismatchError, UnknownColumnError, name_hint
 from penstock.expr.functions import registry as functions
 from penstock.expr.functions.arithmetic import DECIMAL_OPERATORS
 from penstock.expr.functions.interval_functions import NAME as ADD_INTERVAL
@@ -146,11 +145,7 @@ class _Binder:
         if fits:
             names = ", ".join(f.name for f in fits)
             raise UnknownColumnError(f"column {name!r}{where} is ambiguous: {names}", self.text, node.at)
-        known = [f.name for f in fields]
-        close = get_close_matches(name.lower(), [n.lower() for n in known], n=1, cutoff=0.5)
-        guess = next((n for n in known if close and n.lower() == close[0]), None)
-        shown = ", ".join(known[:12]) + (", …" if len(known) > 12 else "")
-        hint = f"did you mean {guess!r}?" if guess else f"there are: {shown}"
+        hint = name_hint(name, [f.name for f in fields])
         raise UnknownColumnError(f"unknown column {name!r}{where}", self.text, node.at, hint=hint)
 
     def compare(self, node: Compare, left: Expr, right: Expr) -> Expr:

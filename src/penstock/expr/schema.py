@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +14,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from penstock.errors import SchemaError
+from penstock.errors import SchemaError, close_name
 from penstock.expr.types import MAX_PRECISION, TIMESTAMP, TIMESTAMP_NTZ, normalize
 
 _SIMPLE = {
@@ -132,8 +131,8 @@ def _unknown_type(text: str) -> SchemaError | None:
         names = [] if found is None else [found[1], *inner]
         unknown = next((name for name in names if name.lower() not in _SPARK_NAMES), None)
         if unknown is not None:
-            close = get_close_matches(unknown.lower(), _SPARK_NAMES, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"one of {_COMMON}"
+            close = close_name(unknown, _SPARK_NAMES, 0.6)
+            hint = f"did you mean {close}?" if close else f"one of {_COMMON}"
             return SchemaError(f"schema {_short(text)}: unknown type {unknown!r}", hint=hint)
     return None
 

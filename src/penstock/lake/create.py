@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import pyarrow as pa
 
-from penstock.errors import LakeError, SchemaError
+from penstock.errors import LakeError, SchemaError, name_hint
 from penstock.expr.schema import as_schema
 from penstock.lake.layout.coalesce import Coalesce
 from penstock.lake.layout.table_layout import Layout, rule_properties, typed_rule, with_rule
@@ -100,9 +99,7 @@ def _source(schema: Any, column: str, text: str) -> Any:
     try:
         return schema.find_field(column, case_sensitive=False)
     except ValueError:
-        known = [field.name for field in schema.fields]
-        close = get_close_matches(column, known, n=1, cutoff=0.5)
-        hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known)}"
+        hint = name_hint(column, [field.name for field in schema.fields])
         raise SchemaError(f"partition_by {text!r}: no column {column!r}", hint=hint) from None
 
 
