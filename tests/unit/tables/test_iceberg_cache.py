@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,7 +20,7 @@ from pyiceberg.types import LongType
 
 from penstock.errors import StorageError
 from penstock.tables.iceberg.manifest import manifest_cache as cache_module
-from penstock.tables.iceberg.manifest.manifest_cache import ManifestCache, Origins, cache_key, default_cache
+from penstock.tables.iceberg.manifest.manifest_cache import ManifestCache, cache_key, default_cache
 from penstock.tables.iceberg.manifest.manifest_decode import decode_manifest
 from penstock.tables.iceberg.manifest.manifest_store import ManifestStore, cache_folder
 from tests.fixtures.manifest_writer import IO, write_manifest
@@ -63,10 +64,10 @@ def test_a_manifest_comes_from_storage_then_memory_then_disk(tmp_path: Path, fol
     manifest, cache = make(tmp_path), ManifestCache()
     first = cache.entries(manifest, IO)
     assert cache.entries(manifest, IO) is first
-    assert cache.origins == Origins(memory=1, disk=0, storage=1)
-    other, mine = ManifestCache(), Origins()
-    again = other.entries(manifest, IO, mine)
-    assert mine == other.origins == Origins(disk=1)
+    assert cache.origins == Counter(memory=1, disk=0, storage=1)
+    other = ManifestCache()
+    again = other.entries(manifest, IO)
+    assert other.origins == Counter(disk=1)
     assert again.table.equals(first.table)
     assert again.table.schema.equals(first.table.schema, check_metadata=True)
     assert again.partition(0, pa.int32()) is None
@@ -81,7 +82,7 @@ def test_many_keeps_the_order_and_reads_each_once(tmp_path: Path, folder: Path, 
     assert [entries.count for entries in found] == [1, 2, 3, 4, 5, 6, 5]
     assert found[4] is found[6]
     assert sorted(decoded) == [f"m{i}" for i in range(6)]
-    assert cache.origins == Origins(memory=2, storage=6)
+    assert cache.origins == Counter(memory=2, storage=6)
     assert cache.many([], IO) == []
 
 
@@ -249,9 +250,9 @@ def test_the_memory_bound_holds_and_the_last_used_stay(tmp_path: Path, folder: P
     cache.entries(manifests[3], IO)
     assert cache.nbytes <= size * 3.5
     assert cache.entries(manifests[0], IO) is kept
-    before = cache.origins.disk
+    before = cache.origins["disk"]
     cache.entries(manifests[1], IO)
-    assert cache.origins.disk == before + 1
+    assert cache.origins["disk"] == before + 1
 
 
 def test_columns_made_later_count_too(tmp_path: Path, folder: Path) -> None:
@@ -330,7 +331,7 @@ def test_threads_that_ask_at_once_decode_once(tmp_path: Path, folder: Path, monk
         found = list(pool.map(ask, range(8)))
     assert len(calls) == 1
     assert all(entries is found[0] for entries in found)
-    assert cache.origins == Origins(memory=7, storage=1)
+    assert cache.origins == Counter(memory=7, storage=1)
 
 
 def test_threads_that_wait_for_an_error_get_it(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -377,7 +378,7 @@ for _ in range(20):
     for i in range(4):
         manifest = listed_manifest(Path(sys.argv[1]) / f"m{i}", [1] * 3)
         assert cache.entries(manifest, IO).column("file_path").to_pylist() == [f"m{i}{j}" for j in range(3)]
-print(cache.origins.disk > 0 or cache.origins.storage == 80)
+print(cache.origins["disk"] > 0 or cache.origins["storage"] == 80)
 """
 
 

@@ -18,10 +18,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from threading import Lock
@@ -44,15 +44,6 @@ _THREADS = 8
 _MOST_KEYS = 20_000
 
 
-@dataclass
-class Origins:
-    """How many manifests came from where."""
-
-    memory: int = 0
-    disk: int = 0
-    storage: int = 0
-
-
 class ManifestCache:
     """Manifests decoded so far; `folder` None is the user's cache folder, `disk_bytes` 0 keeps them in memory only."""
 
@@ -71,27 +62,25 @@ class ManifestCache:
         self._kept: LRUCache[bytes, ManifestEntries] = LRUCache(memory_bytes, lambda entries: entries.nbytes)
         self._coming: dict[bytes, Future[ManifestEntries]] = {}
         self._keys: dict[int, tuple[ManifestFile, FileIO, bytes]] = {}
-        self.origins = Origins()
+        self.origins: Counter[str] = Counter()  # how many came from memory, disk and storage
 
     @property
     def nbytes(self) -> int:
         """The bytes that are kept in memory."""
         return int(self._kept.currsize)
 
-    def entries(self, manifest: ManifestFile, io: FileIO, origins: Origins | None = None) -> ManifestEntries:
-        """The entries of one manifest; `origins` counts where it came from, beside the cache's own count."""
-        return self._entries(self._key(manifest, io), manifest, io, origins)
+    def entries(self, manifest: ManifestFile, io: FileIO) -> ManifestEntries:
+        """The entries of one manifest."""
+        return self._entries(self._key(manifest, io), manifest, io)
 
-    def many(
-        self, manifests: Sequence[ManifestFile], io: FileIO, origins: Origins | None = None
-    ) -> list[ManifestEntries]:
+    def many(self, manifests: Sequence[ManifestFile], io: FileIO) -> list[ManifestEntries]:
         """The entries of several manifests, in their order; those that are not in memory are read at the same time."""
         keys = [self._key(manifest, io) for manifest in manifests]
-        found = [self._from_memory(key, origins) for key in keys]
+        found = [self._from_memory(key) for key in keys]
         missing = [i for i, entries in enumerate(found) if entries is None]
 
         def read(i: int) -> ManifestEntries:
-            return self._entries(keys[i], manifests[i], io, origins)
+            return self._entries(keys[i], manifests[i], io)
 
         if len(missing) > 1 and self._threads > 1:
             with ThreadPoolExecutor(min(self._threads, len(missing)), "penstock-manifests") as pool:
@@ -118,10 +107,10 @@ class ManifestCache:
             self._kept.clear()
         self._store.clear()
 
-    def _entries(self, key: bytes, manifest: ManifestFile, io: FileIO, origins: Origins | None) -> ManifestEntries:
+    def _entries(self, key: bytes, manifest: ManifestFile, io: FileIO) -> ManifestEntries:
         """From memory; or from the thread that is reading it now; or read here, for all who wait."""
         with self._lock:
-            found = self._use(key, origins)
+            found = self._use(key)
             if found is not None:
                 return found
             coming = self._coming.get(key)
@@ -130,7 +119,7 @@ class ManifestCache:
         if coming is not None:
             found = coming.result()
             with self._lock:
-                self._count("memory", origins)
+                self.origins["memory"] += 1
             return found
         try:
             found, origin = self._read(key, manifest, io)
@@ -139,20 +128,20 @@ class ManifestCache:
             mine.set_exception(error)
             raise
         with self._lock:
-            self._count(origin, origins)
+            self.origins[origin] += 1
             self._keep(key, found)
         self._done(key)
         mine.set_result(found)
         return found
 
-    def _from_memory(self, key: bytes, origins: Origins | None) -> ManifestEntries | None:
+    def _from_memory(self, key: bytes) -> ManifestEntries | None:
         with self._lock:
-            return self._use(key, origins)
+            return self._use(key)
 
-    def _use(self, key: bytes, origins: Origins | None) -> ManifestEntries | None:
+    def _use(self, key: bytes) -> ManifestEntries | None:
         found = self._kept.get(key)
         if found is not None:
-            self._count("memory", origins)
+            self.origins["memory"] += 1
         return found
 
     def _read(self, key: bytes, manifest: ManifestFile, io: FileIO) -> tuple[ManifestEntries, str]:
@@ -165,11 +154,6 @@ class ManifestCache:
     def _done(self, key: bytes) -> None:
         with self._lock:
             del self._coming[key]
-
-    def _count(self, origin: str, origins: Origins | None) -> None:
-        for counts in (self.origins, origins):
-            if counts is not None:
-                setattr(counts, origin, getattr(counts, origin) + 1)
 
     def _keep(self, key: bytes, entries: ManifestEntries) -> None:
         """Keep a manifest, with the bytes that it has now, unless it is larger than the memory for all."""
