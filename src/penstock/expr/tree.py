@@ -16,8 +16,9 @@ Every walk over a tree goes through `fold`, which needs no Python recursion: 10,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar, dataclass_transform
+from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
+from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
 
 import pyarrow as pa
 
@@ -29,6 +30,7 @@ class Expr:
 
     __slots__ = ("_hash",)
     _hash: int
+    _child_fields: ClassVar[tuple[str, ...]] = ()
     type: pa.DataType | None
     at: int | None
 
@@ -37,11 +39,8 @@ class Expr:
         """The nodes directly below this one."""
         return ()
 
-    def with_children(self, children: Sequence[Expr]) -> Expr:
-        """The same node over other children."""
-        return self
-
-    def own(self) -> tuple[Any, ...]:
+    @property
+    def own(self) -> Any:
         """What distinguishes this node besides its children."""
         return ()
 
@@ -56,7 +55,7 @@ class Expr:
             waiting = [child for child in node.children if not hasattr(child, "_hash")]
             stack.extend(waiting)
             if not waiting:
-                parts = (type(node).__name__, node.own(), tuple(child._hash for child in node.children))
+                parts = (type(node).__name__, node.own, tuple(child._hash for child in node.children))
                 object.__setattr__(node, "_hash", hash(parts))
                 stack.pop()
         return self._hash
@@ -71,7 +70,7 @@ class Expr:
             a, b = pairs.pop()
             if a is b:
                 continue
-            if type(a) is not type(b) or a.own() != b.own() or len(a.children) != len(b.children):
+            if type(a) is not type(b) or a.own != b.own or len(a.children) != len(b.children):
                 return False
             pairs.extend(zip(a.children, b.children, strict=True))
         return True
@@ -87,7 +86,18 @@ class Expr:
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 def _node(cls: type[T]) -> type[T]:
-    return dataclass(frozen=True, eq=False, repr=False, slots=True)(cls)
+    """A node class: fields that hold nodes are its children, all others but keyword-only ones distinguish it."""
+    node: Any = dataclass(frozen=True, eq=False, repr=False, slots=True)(cls)
+    kinds = {f.name: f.type for f in fields(node) if f.init and not f.kw_only}  # the annotations are texts
+    names = tuple(name for name, kind in kinds.items() if kind in ("Expr", "tuple[Expr, ...]"))
+    own = [name for name in kinds if name not in names]
+    if names:
+        nodes = attrgetter(*names)
+        node._child_fields = names
+        node.children = property(nodes if len(names) > 1 or kinds[names[0]] != "Expr" else lambda self: (nodes(self),))
+    if own and "own" not in vars(cls):
+        node.own = property(attrgetter(*own))
+    return node  # type: ignore[no-any-return]
 
 
 @_node
@@ -103,9 +113,6 @@ class Column(Expr):
         """The dotted name, for messages."""
         return ".".join(self.path)
 
-    def own(self) -> tuple[Any, ...]:
-        return (self.path, self.type)
-
 
 @_node
 class Lookup(Expr):
@@ -116,16 +123,6 @@ class Lookup(Expr):
     type: pa.DataType | None = None
     at: int | None = field(default=None, kw_only=True)
 
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return (self.container, self.key)
-
-    def with_children(self, children: Sequence[Expr]) -> Lookup:
-        return Lookup(children[0], children[1], self.type, at=self.at)
-
-    def own(self) -> tuple[Any, ...]:
-        return (self.type,)
-
 
 @_node
 class Literal(Expr):
@@ -135,9 +132,10 @@ class Literal(Expr):
     type: pa.DataType
     at: int | None = field(default=None, kw_only=True)
 
-    def own(self) -> tuple[Any, ...]:
+    @property
+    def own(self) -> Any:
         # 1, 1.0 and True are equal in Python, NaN is not equal to itself, and 0.0 = -0.0 print differently.
-        return (repr(self.value), self.type)
+        return repr(self.value), self.type
 
 
 @_node
@@ -149,16 +147,6 @@ class Cast(Expr):
     safe: bool = False
     at: int | None = field(default=None, kw_only=True)
 
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return (self.child,)
-
-    def with_children(self, children: Sequence[Expr]) -> Cast:
-        return Cast(children[0], self.type, self.safe, at=self.at)
-
-    def own(self) -> tuple[Any, ...]:
-        return (self.type, self.safe)
-
 
 @_node
 class Call(Expr):
@@ -168,143 +156,69 @@ class Call(Expr):
     args: tuple[Expr, ...]
     type: pa.DataType | None = None
     at: int | None = field(default=None, kw_only=True)
-    hint: str | None = field(default=None, kw_only=True)  # what may have been meant, where it is not evaluated
-
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return self.args
-
-    def with_children(self, children: Sequence[Expr]) -> Call:
-        return Call(self.name, tuple(children), self.type, at=self.at, hint=self.hint)
-
-    def own(self) -> tuple[Any, ...]:
-        return (self.name, self.type)
+    hint: str | None = field(default=None, kw_only=True)  # a suggestion for errors, where the call is not evaluated
 
 
 @_node
-class Compare(Expr):
+class Condition(Expr):
+    """Base of the nodes that are true, false or NULL."""
+
+    at: int | None = field(default=None, kw_only=True)
+    type: pa.DataType = field(default=pa.bool_(), init=False)
+
+
+@_node
+class Compare(Condition):
     """`left op right` with op one of `=`, `<=>`, `<`, `<=`, `>`, `>=`."""
 
     op: str
     left: Expr
     right: Expr
-    at: int | None = field(default=None, kw_only=True)
-    type: pa.DataType = field(default=pa.bool_(), init=False)
-
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return (self.left, self.right)
-
-    def with_children(self, children: Sequence[Expr]) -> Compare:
-        return Compare(self.op, children[0], children[1], at=self.at)
-
-    def own(self) -> tuple[Any, ...]:
-        return (self.op,)
 
 
 @_node
-class In(Expr):
+class In(Condition):
     """`child IN (options…)` over constants; a NULL among them makes a miss unknown instead of false."""
 
     child: Expr
     options: tuple[Any, ...]  # constants; literals of one type once bound
-    at: int | None = field(default=None, kw_only=True)
-    type: pa.DataType = field(default=pa.bool_(), init=False)
-
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return (self.child,)
-
-    def with_children(self, children: Sequence[Expr]) -> In:
-        return In(children[0], self.options, at=self.at)
-
-    def own(self) -> tuple[Any, ...]:
-        return (self.options,)
 
 
 @_node
-class IsNull(Expr):
+class IsNull(Condition):
     """`child IS NULL`: the one test that is never unknown."""
 
     child: Expr
-    at: int | None = field(default=None, kw_only=True)
-    type: pa.DataType = field(default=pa.bool_(), init=False)
-
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return (self.child,)
-
-    def with_children(self, children: Sequence[Expr]) -> IsNull:
-        return IsNull(children[0], at=self.at)
 
 
 @_node
-class Like(Expr):
+class Like(Condition):
     """`child LIKE pattern ESCAPE escape` with a constant pattern."""
 
     child: Expr
     pattern: str
     escape: str = "\\"
-    at: int | None = field(default=None, kw_only=True)
-    type: pa.DataType = field(default=pa.bool_(), init=False)
-
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return (self.child,)
-
-    def with_children(self, children: Sequence[Expr]) -> Like:
-        return Like(children[0], self.pattern, self.escape, at=self.at)
-
-    def own(self) -> tuple[Any, ...]:
-        return (self.pattern, self.escape)
 
 
 @_node
-class Not(Expr):
+class Not(Condition):
     """Three-valued negation: NOT NULL is NULL."""
 
     child: Expr
-    at: int | None = field(default=None, kw_only=True)
-    type: pa.DataType = field(default=pa.bool_(), init=False)
-
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return (self.child,)
-
-    def with_children(self, children: Sequence[Expr]) -> Not:
-        return Not(children[0], at=self.at)
 
 
 @_node
-class And(Expr):
+class And(Condition):
     """Three-valued conjunction of any number of arms."""
 
     arms: tuple[Expr, ...]
-    at: int | None = field(default=None, kw_only=True)
-    type: pa.DataType = field(default=pa.bool_(), init=False)
-
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return self.arms
-
-    def with_children(self, children: Sequence[Expr]) -> And:
-        return And(tuple(children), at=self.at)
 
 
 @_node
-class Or(Expr):
+class Or(Condition):
     """Three-valued disjunction of any number of arms."""
 
     arms: tuple[Expr, ...]
-    at: int | None = field(default=None, kw_only=True)
-    type: pa.DataType = field(default=pa.bool_(), init=False)
-
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return self.arms
-
-    def with_children(self, children: Sequence[Expr]) -> Or:
-        return Or(tuple(children), at=self.at)
 
 
 UNKNOWN = "expression"  # the name of a call whose first argument is SQL that only Spark understands
@@ -315,14 +229,14 @@ NULL = Literal(None, pa.bool_())
 
 def _post_order(root: Expr, into: type | tuple[type, ...] = Expr) -> Iterator[Expr]:
     """Every node below `root`, children before parents; a shared node comes once."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     stack: list[tuple[Expr, bool]] = [(root, False)]
     while stack:
         node, expanded = stack.pop()
         if expanded:
             yield node
-        elif id(node) not in seen:
-            seen.add(id(node))
+        elif id(node) not in visited:
+            visited.add(id(node))
             stack.append((node, True))
             if isinstance(node, into):
                 stack.extend((child, False) for child in reversed(node.children))
@@ -354,7 +268,10 @@ def rebuild(node: Expr, children: Sequence[Expr]) -> Expr:
     """`node` over new children, or `node` itself when they are the old ones."""
     if len(children) == len(node.children) and all(a is b for a, b in zip(children, node.children, strict=True)):
         return node
-    return node.with_children(children)
+    names, dataclass_node = node._child_fields, cast(Any, node)
+    if not isinstance(getattr(node, names[0]), Expr):
+        return cast(Expr, replace(dataclass_node, **{names[0]: tuple(children)}))
+    return cast(Expr, replace(dataclass_node, **dict(zip(names, children, strict=True))))
 
 
 def is_term(node: Expr) -> bool:
@@ -373,15 +290,15 @@ def column_of(term: Expr) -> str:
 
 def terms_of(root: Expr) -> tuple[Any, ...]:
     """The terms of a tree, each once, in the order of their first appearance."""
-    found: dict[Expr, None] = {}
+    terms: dict[Expr, None] = {}
     stack = [root]
     while stack:
         node = stack.pop()
         if is_term(node):
-            found.setdefault(node)
+            terms.setdefault(node)
         else:
             stack.extend(reversed(node.children))
-    return tuple(found)
+    return tuple(terms)
 
 
 def conjuncts(root: Expr) -> tuple[Expr, ...]:

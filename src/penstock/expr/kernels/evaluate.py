@@ -104,7 +104,7 @@ def evaluate(expr: Expr, rows: Rows, count: int, zone: str = "UTC", look: Look |
             look(node, full, vector)
         return vector
 
-    return _spread(expr, fold(_cut_at(expr, rows), visit), size)
+    return _spread(expr, fold(expr, visit), size)
 
 
 class _Size(NamedTuple):
@@ -194,14 +194,6 @@ def as_type(array: pa.Array, to: pa.DataType) -> pa.Array:
 
 def _read(node: Column, table: pa.Table | pa.RecordBatch) -> pa.Array:
     return read_column(table, node.path, normalize(node.type) if node.type is not None else node.type)
-
-
-def _cut_at(expr: Expr, rows: Rows) -> Expr:
-    """The tree with a given map key turned into a leaf, so that its map is not asked for."""
-    keys = [node for node in rows if isinstance(node, Lookup)]
-    if not keys:
-        return expr
-    return fold(expr, lambda node, below: node if node in rows else (node.with_children(below) if below else node))
 
 
 def _evaluate_node(node: Expr, below: tuple[Vector, ...], size: _Size, zone: str) -> Vector:
