@@ -15,22 +15,10 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from penstock.expr.tree import Call, Cast, Compare, Expr, IsNull, Like, Literal, Not
-from penstock.expr.types import TIMESTAMP
+from penstock.expr.types import TYPE_NAMES
 
-_CASTS = {
-    "boolean": pa.bool_(),
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "decimal": pa.decimal128(10, 0),
-    "date": pa.date32(),
-    "timestamp": TIMESTAMP,
-    "binary": pa.binary(),
-    "string": pa.string(),
-}
+_CASTS = {name: t for t, name in TYPE_NAMES.items() if name not in ("timestamp_ntz", "void")}
+_CASTS["decimal"] = pa.decimal128(10, 0)
 # Each part of a date or time with the function that reads it and its other names; `second`, which has a fraction, and
 # the rest are left to Spark.
 _PARTS = {

@@ -15,28 +15,13 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from penstock.errors import SchemaError, close_name
-from penstock.expr.types import MAX_PRECISION, TIMESTAMP, TIMESTAMP_NTZ, normalize
+from penstock.expr.types import MAX_PRECISION, TIMESTAMP, TIMESTAMP_NTZ, TYPE_NAMES, normalize
 
-_SIMPLE = {
-    "BOOLEAN": pa.bool_(),
-    "TINYINT": pa.int8(),
-    "SMALLINT": pa.int16(),
-    "INT": pa.int32(),
-    "BIGINT": pa.int64(),
-    "FLOAT": pa.float32(),
-    "DOUBLE": pa.float64(),
-    "TEXT": pa.string(),
-    "VARCHAR": pa.string(),
-    "CHAR": pa.string(),
-    "BINARY": pa.binary(),
-    "VARBINARY": pa.binary(),
-    "DATE": pa.date32(),
-    "TIMESTAMP": TIMESTAMP,
-    "TIMESTAMPTZ": TIMESTAMP,
-    "TIMESTAMPLTZ": TIMESTAMP,
-    "TIMESTAMPNTZ": TIMESTAMP_NTZ,
-    "NULL": pa.null(),
-}
+# By sqlglot's names of types, where they differ from Spark's.
+_SIMPLE = {name.upper(): t for t, name in TYPE_NAMES.items()} | {
+    "TEXT": pa.string(), "VARCHAR": pa.string(), "CHAR": pa.string(), "VARBINARY": pa.binary(), "NULL": pa.null(),
+    "TIMESTAMPTZ": TIMESTAMP, "TIMESTAMPLTZ": TIMESTAMP, "TIMESTAMPNTZ": TIMESTAMP_NTZ,
+}  # fmt: skip
 _SPARK_NAMES = [
     "boolean", "byte", "tinyint", "short", "smallint", "int", "integer", "long", "bigint", "float", "real", "double",
     "decimal", "dec", "numeric", "string", "char", "character", "varchar", "binary", "date", "timestamp",
@@ -86,12 +71,12 @@ def check_names(schema: pa.Schema, place: str) -> None:
 
 
 def _check_fields(fields: list[pa.Field], place: str, what: str) -> None:
-    known: dict[str, str] = {}
+    names: dict[str, str] = {}
     for field in fields:
-        other = known.setdefault(field.name.lower(), field.name)
+        other = names.setdefault(field.name.lower(), field.name)
         if other != field.name:
-            said = f"{place}: {what} {other!r} and {field.name!r} differ only in case, which is not supported"
-            raise SchemaError(said, hint="rename one of them")
+            message = f"{place}: {what} {other!r} and {field.name!r} differ only in case, which is not supported"
+            raise SchemaError(message, hint="rename one of them")
     for field in fields:
         inner = [field.type.field(i) for i in range(field.type.num_fields)]
         _check_fields(inner, place, f"fields of {field.name}:")
@@ -102,33 +87,33 @@ def _parse_ddl(text: str) -> pa.Schema:
         statement = sqlglot.parse_one(f"CREATE TABLE t ({text})", dialect="spark")
     except (SqlglotError, RecursionError) as error:
         reason = str(error).splitlines()[0] if str(error) else "nested too deep"
-        said = f"cannot read the schema {_short(text)}: {reason}; write: name type, name type"
-        raise _unknown_type(text) or SchemaError(said) from None
+        message = f"cannot read the schema {_short(text)}: {reason}; write: name type, name type"
+        raise _unknown_type(text) or SchemaError(message) from None
     columns = list(statement.this.expressions) if isinstance(statement.this, exp.Schema) else []
-    found = []
+    fields = []
     for column in columns:
         kind = column.args.get("kind") if isinstance(column, exp.ColumnDef) else None
         t = arrow_type(kind) if kind is not None else None
         if t is None:
-            said = f"schema {_short(text)}: {column.sql(dialect='spark')!r} is not a column: write: name type"
-            raise _unknown_type(text) or SchemaError(said)
+            message = f"schema {_short(text)}: {column.sql(dialect='spark')!r} is not a column: write: name type"
+            raise _unknown_type(text) or SchemaError(message)
         required = any(isinstance(c.kind, exp.NotNullColumnConstraint) for c in column.args.get("constraints") or ())
-        found.append(pa.field(column.name, t, nullable=not required))
-    if not found:
+        fields.append(pa.field(column.name, t, nullable=not required))
+    if not fields:
         raise SchemaError(f"the schema {_short(text)} has no columns; write: name type, name type")
-    names = [f.name.lower() for f in found]
+    names = [f.name.lower() for f in fields]
     twice = next((n for n in names if names.count(n) > 1), None)
     if twice is not None:
         raise SchemaError(f"schema {_short(text)}: column {twice!r} appears twice")
-    return pa.schema(found)
+    return pa.schema(fields)
 
 
 def _unknown_type(text: str) -> SchemaError | None:
-    """The error for the first word that stands where a type should and is none; None when all are types."""
+    """The error for the first word in the place of a type that is not a type; None when all are types."""
     for column in _TOP_COMMA.split(text):
-        found = _COLUMN.match(column)
-        inner = [] if found is None or "struct" in column.lower() else re.findall(r"[A-Za-z_]\w*", found[2] or "")
-        names = [] if found is None else [found[1], *inner]
+        match = _COLUMN.match(column)
+        inner = [] if match is None or "struct" in column.lower() else re.findall(r"[A-Za-z_]\w*", match[2] or "")
+        names = [] if match is None else [match[1], *inner]
         unknown = next((name for name in names if name.lower() not in _SPARK_NAMES), None)
         if unknown is not None:
             close = close_name(unknown, _SPARK_NAMES, 0.6)

@@ -32,7 +32,7 @@ MAX_PRECISION = 38
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _UNSIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
 _INTEGER_DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}
-_NAMES = {
+TYPE_NAMES = {
     pa.bool_(): "boolean",
     pa.int8(): "tinyint",
     pa.int16(): "smallint",
@@ -126,8 +126,8 @@ def type_name(t: pa.DataType | None) -> str:
     """
     if t is None:
         return "unknown"
-    if t in _NAMES:
-        return _NAMES[t]
+    if t in TYPE_NAMES:
+        return TYPE_NAMES[t]
     if is_decimal(t):
         return f"decimal({t.precision},{t.scale})"
     if pa.types.is_map(t):
@@ -170,8 +170,8 @@ def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
 def common_type_of(types: Sequence[pa.DataType]) -> pa.DataType | None:
     """The common type of several types, folded from the left; None where there is none."""
 
-    def step(found: pa.DataType | None, t: pa.DataType) -> pa.DataType | None:
-        return None if found is None else common_type(found, t)
+    def step(common: pa.DataType | None, t: pa.DataType) -> pa.DataType | None:
+        return None if common is None else common_type(common, t)
 
     return reduce(step, types, pa.null())
 

@@ -8,34 +8,25 @@ integers and rounded HALF_UP once, a quotient twice (`_quotient`). An integer be
 all its type's digits; Spark counts a literal's digits only. Binding has done the same for an int, for other literals
 it differs in nothing but the precision as long as 38 digits are enough; where it does the call stays opaque.
 
-The laws leave out constants that are no finite numbers (`x + c` is NaN at the opposite infinity) and products with
-zero.
+The laws leave out constants that are not finite (`x + c` is NaN at the opposite infinity) and products with zero.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
 
-from penstock.expr.functions.function import FALLING, RISING, Constants, Function, Kernel, Law, Signature
+from penstock.expr.functions.function import FALLING, RISING, Constants, Function, Kernel, Law, Signature, opposed
 from penstock.expr.functions.signatures import BIGINT, DATE, DOUBLE, INT, STRING, SignatureOf, Types, as_int
 from penstock.expr.kernels.decimals import decimal_vector, rescaled, unscaled
-from penstock.expr.kernels.physical import Numbers, all_valid, numbers, vector
+from penstock.expr.kernels.physical import Numbers, all_valid, integer_vector, numbers, vector
 from penstock.expr.kernels.vector import Mask, Vector
-from penstock.expr.types import (
-    MAX_PRECISION,
-    common_type,
-    decimal_for,
-    integer_range,
-    is_decimal,
-    is_float,
-    is_integer,
-    is_numeric,
-)
+from penstock.expr.types import MAX_PRECISION, common_type, decimal_for, is_decimal, is_float, is_integer, is_numeric
 
 _Answer = tuple[Numbers, Mask | None]
 _MINIMUM_ADJUSTED_SCALE = 6
@@ -106,46 +97,40 @@ def _adjusted(precision: int, scale: int) -> pa.DataType:
 def _kernel(
     compute: Callable[[Numbers, Numbers, pa.DataType], _Answer],
     of_decimals: Callable[[pa.Array, pa.Array], Vector] | None = None,
-) -> Callable[[Sequence[pa.Array], str], Vector]:
+) -> Kernel:
     def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
         left, right = arrays
         if of_decimals is not None and is_decimal(left.type):
             return of_decimals(left, right)
         with np.errstate(all="ignore"):
-            found, failed = compute(numbers(left), numbers(right), left.type)
-        return vector(found, left.type, all_valid(left, right), failed)
+            results, failed = compute(numbers(left), numbers(right), left.type)
+        build = vector if is_float(left.type) else integer_vector
+        return build(results, left.type, all_valid(left, right), failed)
 
     return kernel
 
 
-def _add(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
-    if is_float(t):
-        return a + b, None
-    left, right = a.astype(np.int64), b.astype(np.int64)
-    found = left + right
-    wrapped = ((left ^ found) & (right ^ found)) < 0
-    return found, wrapped | _outside(found, t)
+def _checked(
+    operate: Callable[[Numbers, Numbers], Numbers], wraps: Callable[[Numbers, Numbers, Numbers], Mask]
+) -> Callable[[Numbers, Numbers, pa.DataType], _Answer]:
+    """Integers are computed with 64 bits; `wraps` says where even those are not enough."""
+
+    def compute(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
+        if is_float(t):
+            return operate(a, b), None
+        left, right = a.astype(np.int64), b.astype(np.int64)
+        results = operate(left, right)
+        return results, wraps(left, right, results)
+
+    return compute
 
 
-def _subtract(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
-    if is_float(t):
-        return a - b, None
-    left, right = a.astype(np.int64), b.astype(np.int64)
-    found = left - right
-    wrapped = ((left ^ right) & (left ^ found)) < 0
-    return found, wrapped | _outside(found, t)
-
-
-def _multiply(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
-    if is_float(t):
-        return a * b, None
-    left, right = a.astype(np.int64), b.astype(np.int64)
-    found = left * right
+def _product_wraps(left: Numbers, right: Numbers, product: Numbers) -> Mask:
     # Dividing back must give the other factor; only MIN * -1 divides back although it wrapped.
     lowest = np.int64(-(2**63))
-    wrapped = (left != 0) & (found // np.where(left == 0, 1, left) != right)
+    wrapped = (left != 0) & (product // np.where(left == 0, 1, left) != right)
     wrapped |= ((left == -1) & (right == lowest)) | ((right == -1) & (left == lowest))
-    return found, wrapped | _outside(found, t)
+    return np.asarray(wrapped, np.bool_)
 
 
 def _remainder(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
@@ -177,11 +162,6 @@ def _integral_divide(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
     return (a - np.fmod(a, divisor)) // divisor, failed
 
 
-def _outside(found: Numbers, t: pa.DataType) -> Mask:
-    low, high = integer_range(t)
-    return np.asarray((found < low) | (found > high), np.bool_)
-
-
 def _decimal_sum(sign: int) -> Callable[[pa.Array, pa.Array], Vector]:
     def compute(left: pa.Array, right: pa.Array) -> Vector:
         scale = max(left.type.scale, right.type.scale)
@@ -197,10 +177,9 @@ def _decimal_sum(sign: int) -> Callable[[pa.Array, pa.Array], Vector]:
 def _decimal_product(left: pa.Array, right: pa.Array) -> Vector:
     digits = left.type.precision + right.type.precision
     result = _product_type(left.type, right.type)
-    found = unscaled(left, digits) * unscaled(right, digits)
-    return decimal_vector(
-        rescaled(found, left.type.scale + right.type.scale, result.scale), result, all_valid(left, right)
-    )
+    product = unscaled(left, digits) * unscaled(right, digits)
+    scale = left.type.scale + right.type.scale
+    return decimal_vector(rescaled(product, scale, result.scale), result, all_valid(left, right))
 
 
 def _quotient(left: pa.Array, right: pa.Array) -> Vector:
@@ -209,9 +188,9 @@ def _quotient(left: pa.Array, right: pa.Array) -> Vector:
     a, b = unscaled(left, _WIDE), unscaled(right, _WIDE)
     dividend = abs(a) * 10 ** (right.type.scale + _QUOTIENT_SCALE)
     divisor = np.where(b == 0, 1, abs(b)) * 10**left.type.scale
-    found = dividend // divisor
-    found = found + (2 * (dividend - found * divisor) > divisor).astype(object)
-    signed = np.where((a < 0) == (b < 0), found, -found)
+    quotient = dividend // divisor
+    quotient = quotient + (2 * (dividend - quotient * divisor) > divisor).astype(object)
+    signed = np.where((a < 0) == (b < 0), quotient, -quotient)
     zero = np.asarray(b == 0, np.bool_)
     return decimal_vector(rescaled(signed, _QUOTIENT_SCALE, result.scale), result, all_valid(left, right), zero)
 
@@ -264,7 +243,7 @@ def _tried(kernel: Kernel) -> Kernel:
     return lambda arrays, zone: Vector(kernel(arrays, zone).values)
 
 
-def _or_days(numeric: Callable[..., Signature | None], reversible: bool) -> Callable[..., Signature | None]:
+def _or_days(numeric: SignatureOf, reversible: bool) -> SignatureOf:
     def signature(types: Types, constants: Constants) -> Signature | None:
         if len(types) == 2 and types[0] == DATE and as_int(types[1]) and is_integer(types[1]):
             return Signature((DATE, INT), DATE)
@@ -275,43 +254,34 @@ def _or_days(numeric: Callable[..., Signature | None], reversible: bool) -> Call
     return signature
 
 
-def shift_days(arrays: Sequence[pa.Array], sign: int) -> Vector:
-    """Days added to a date or taken from it; a result that is no int32 fails (Spark wraps around)."""
-    first, second = arrays if arrays[0].type == DATE else (arrays[1], arrays[0])
-    found = numbers(first).astype(np.int64) + sign * numbers(second).astype(np.int64)
-    return vector(np.where(_outside(found, INT), 0, found), DATE, all_valid(first, second), _outside(found, INT))
+def _or_shift(kernel: Kernel, shift: Callable[[Numbers, Numbers], Numbers]) -> Kernel:
+    """Days added to a date or subtracted from it; a result beyond the range of dates fails (Spark wraps around)."""
 
-
-def _or_shift(
-    kernel: Callable[[Sequence[pa.Array], str], Vector], sign: int
-) -> Callable[[Sequence[pa.Array], str], Vector]:
     def either(arrays: Sequence[pa.Array], zone: str) -> Vector:
-        return shift_days(arrays, sign) if DATE in (arrays[0].type, arrays[1].type) else kernel(arrays, zone)
+        if DATE not in (arrays[0].type, arrays[1].type):
+            return kernel(arrays, zone)
+        return integer_vector(shift(*(numbers(a).astype(np.int64) for a in arrays)), DATE, all_valid(*arrays))
 
     return either
 
 
-def _sign_of(constant: tuple[object] | None) -> int:
-    """-1, 0 or 1; 0 also for what is no finite number."""
-    if constant is None or not isinstance(constant[0], (int, float, Decimal)) or not math.isfinite(constant[0]):
-        return 0
-    return (constant[0] > 0) - (constant[0] < 0)
-
-
-def _is_finite(constant: tuple[object] | None) -> bool:
-    return constant is not None and isinstance(constant[0], (int, float, Decimal)) and math.isfinite(constant[0])
+def _finite(constant: tuple[object] | None) -> int | float | Decimal | None:
+    """The value of a constant that is a finite number."""
+    value = None if constant is None else constant[0]
+    return value if isinstance(value, int | float | Decimal) and math.isfinite(value) else None
 
 
 def _sum_law(argument: int, constants: Constants) -> Law | None:
-    return RISING if _is_finite(constants[1 - argument]) else None
+    return None if _finite(constants[1 - argument]) is None else RISING
 
 
 def _difference_law(argument: int, constants: Constants) -> Law | None:
-    return (RISING, FALLING)[argument] if _is_finite(constants[1 - argument]) else None
+    return None if _finite(constants[1 - argument]) is None else opposed(argument, constants)
 
 
 def _product_law(argument: int, constants: Constants) -> Law | None:
-    return {1: RISING, -1: FALLING, 0: None}[_sign_of(constants[1 - argument])]
+    factor = _finite(constants[1 - argument])
+    return None if not factor else RISING if factor > 0 else FALLING
 
 
 def _quotient_law(argument: int, constants: Constants) -> Law | None:
@@ -322,11 +292,13 @@ def _quotient_law(argument: int, constants: Constants) -> Law | None:
 _sums = _arithmetic(_sum_type)
 _products = _arithmetic(_product_type)
 _remainders = _arithmetic(_remainder_type)
+_add = _checked(operator.add, lambda left, right, total: ((left ^ total) & (right ^ total)) < 0)
+_subtract = _checked(operator.sub, lambda left, right, rest: ((left ^ right) & (left ^ rest)) < 0)
 _add_numbers = _kernel(_add, _decimal_sum(1))
 _subtract_numbers = _kernel(_subtract, _decimal_sum(-1))
-_times = _kernel(_multiply, _decimal_product)
+_times = _kernel(_checked(operator.mul, _product_wraps), _decimal_product)
 _rest = _kernel(_remainder, _decimal_remainder(positive=False))
-_plus, _minus = _or_shift(_add_numbers, 1), _or_shift(_subtract_numbers, -1)
+_plus, _minus = _or_shift(_add_numbers, operator.add), _or_shift(_subtract_numbers, operator.sub)
 
 ARITHMETIC_FUNCTIONS = (
     Function("+", _or_days(_sums, reversible=True), _plus, _sum_law, catalyst=("Add",)),

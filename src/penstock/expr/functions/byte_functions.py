@@ -15,22 +15,13 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.expr.functions.function import Constants, Function, Kernel, Signature
-from penstock.expr.functions.signatures import BIGINT, BINARY, INT, STRING, Types, as_int, exactly
+from penstock.expr.functions.signatures import BIGINT, BINARY, INT, STRING, Types, as_int, common, exactly, unary, widen
 from penstock.expr.functions.text_functions import by_row
 from penstock.expr.kernels.physical import Numbers, all_valid, numbers, valid, vector
 from penstock.expr.kernels.vector import Vector
-from penstock.expr.types import common_type, is_integer
+from penstock.expr.types import is_integer
 
 _DIGESTS = {224: "sha224", 0: "sha256", 256: "sha256", 384: "sha384", 512: "sha512"}
-
-
-def _integers(types: Types, constants: Constants) -> Signature | None:
-    t = common_type(*types) if len(types) == 2 and all(map(is_integer, types)) else None
-    return None if t is None else Signature((t, t), t)
-
-
-def _integer(types: Types, constants: Constants) -> Signature | None:
-    return Signature((types[0],), types[0]) if len(types) == 1 and is_integer(types[0]) else None
 
 
 def _shifted(types: Types, constants: Constants) -> Signature | None:
@@ -42,31 +33,19 @@ def _shifted(types: Types, constants: Constants) -> Signature | None:
 
 def _of_bits(compute: Callable[..., Numbers]) -> Kernel:
     def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
-        found = compute(*(numbers(values) for values in arrays))
-        return vector(found, arrays[0].type, all_valid(*arrays))
+        return vector(compute(*map(numbers, arrays)), arrays[0].type, all_valid(*arrays))
 
     return kernel
 
 
 def _distance(value: Numbers, distance: Numbers) -> Numbers:
-    """Java takes the lowest bits of a distance only."""
+    """Java uses only the lowest bits of a distance."""
     return distance.astype(value.dtype) & (value.dtype.itemsize * 8 - 1)
 
 
-def _countable(types: Types, constants: Constants) -> Signature | None:
-    known = len(types) == 1 and (is_integer(types[0]) or types[0] == pa.bool_())
-    return Signature((types[0],), INT) if known else None
-
-
 def _bit_count(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    found = np.bitwise_count(numbers(arrays[0]).astype(np.int64).view(np.uint64))
-    return vector(found, INT, valid(arrays[0]))
-
-
-def _hexed(types: Types, constants: Constants) -> Signature | None:
-    if len(types) != 1 or not (is_integer(types[0]) or types[0] in (STRING, BINARY)):
-        return None
-    return Signature((BIGINT if is_integer(types[0]) else types[0],), STRING)
+    counts = np.bitwise_count(numbers(arrays[0]).astype(np.int64).view(np.uint64))
+    return vector(counts, INT, valid(arrays[0]))
 
 
 def _hex(value: Any) -> str:
@@ -76,7 +55,7 @@ def _hex(value: Any) -> str:
 
 
 def _unhex(text: str) -> bytes | None:
-    """Null for what is no hexadecimal number; spaces, which Python skips, are no digits."""
+    """Null unless the text is hexadecimal; spaces, which Python skips, are not digits."""
     digits = text if len(text) % 2 == 0 else "0" + text
     try:
         return bytes.fromhex(digits) if text.isalnum() or not text else None
@@ -93,13 +72,16 @@ def _digest(name: str) -> Kernel:
     return by_row(STRING, lambda data: hashlib.new(name, data, usedforsecurity=False).hexdigest())
 
 
+_integers = common(lambda types: len(types) == 2 and all(map(is_integer, types)))
+_countable = unary(lambda t: is_integer(t) or t == pa.bool_(), result=INT)
+_hexed = unary(lambda t: is_integer(t) or t in (STRING, BINARY), widen, STRING)
 _hashed = exactly([BINARY], STRING)
 
 BYTES_FUNCTIONS = (
     Function("&", _integers, _of_bits(np.bitwise_and), catalyst=("BitwiseAnd",)),
     Function("|", _integers, _of_bits(np.bitwise_or), catalyst=("BitwiseOr",)),
     Function("^", _integers, _of_bits(np.bitwise_xor), catalyst=("BitwiseXor",)),
-    Function("~", _integer, _of_bits(np.bitwise_not), catalyst=("BitwiseNot",)),
+    Function("~", unary(is_integer), _of_bits(np.bitwise_not), catalyst=("BitwiseNot",)),
     Function("shiftleft", _shifted, _of_bits(lambda a, b: a << _distance(a, b)), catalyst=("ShiftLeft",)),
     Function("shiftright", _shifted, _of_bits(lambda a, b: a >> _distance(a, b)), catalyst=("ShiftRight",)),
     Function("bit_count", _countable, _bit_count, catalyst=("BitwiseCount",)),

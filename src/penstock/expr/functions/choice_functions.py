@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.expr.functions.function import Constants, Function, Signature
-from penstock.expr.functions.signatures import INT, STRING, Types
+from penstock.expr.functions.function import Constants, Function, Kernel, Signature
+from penstock.expr.functions.signatures import INT, STRING, Types, common, unary
 from penstock.expr.kernels.physical import all_valid, valid, vector
 from penstock.expr.kernels.vector import Mask, Vector
 from penstock.expr.types import common_type_of, is_decimal, is_nested, type_name
@@ -22,8 +22,8 @@ from penstock.expr.types import common_type_of, is_decimal, is_nested, type_name
 Chooser = Callable[[Sequence[Vector], str], Vector]
 
 
-def _failed(given: Vector) -> Mask:
-    return np.zeros(len(given.values), np.bool_) if given.failed is None else given.failed
+def _failed(argument: Vector) -> Mask:
+    return np.zeros(len(argument.values), np.bool_) if argument.failed is None else argument.failed
 
 
 def _holds(condition: Vector) -> Mask:
@@ -40,25 +40,21 @@ def _chosen(takes: Mask, doubtful: Mask, value: Vector, other: Vector) -> Vector
     return Vector(values, failed if failed.any() else None)
 
 
-def _nulls_like(given: Vector) -> Vector:
-    return Vector(pa.nulls(len(given.values), given.values.type))
-
-
 def choose_case(arguments: Sequence[Vector], zone: str) -> Vector:
-    """CASE WHEN: condition, value, condition, value, …, and what else to take when the count is odd."""
-    pairs = [(arguments[i], arguments[i + 1]) for i in range(0, len(arguments) - 1, 2)]
-    found = arguments[-1] if len(arguments) % 2 else _nulls_like(arguments[1])
-    for condition, value in reversed(pairs):
-        found = _chosen(_holds(condition), _failed(condition), value, found)
-    return found
+    """CASE WHEN: condition, value, condition, value, …, and the value of ELSE when the count is odd."""
+    values = arguments[1].values
+    result = arguments[-1] if len(arguments) % 2 else Vector(pa.nulls(len(values), values.type))
+    for i in reversed(range(0, len(arguments) - 1, 2)):
+        result = _chosen(_holds(arguments[i]), _failed(arguments[i]), arguments[i + 1], result)
+    return result
 
 
 def choose_first_known(arguments: Sequence[Vector], zone: str) -> Vector:
     """COALESCE: the first that is not null."""
-    found = arguments[-1]
+    result = arguments[-1]
     for value in reversed(arguments[:-1]):
-        found = _chosen(valid(value.values), _failed(value), value, found)
-    return found
+        result = _chosen(valid(value.values), _failed(value), value, result)
+    return result
 
 
 CHOOSERS: Mapping[str, Chooser] = {
@@ -84,28 +80,12 @@ def _if(types: Types, constants: Constants) -> Signature | None:
     return _case(types, constants) if len(types) == 3 else None
 
 
-def _common(types: Types, constants: Constants) -> Signature | None:
-    t = common_type_of(types) if types else None
-    return None if t is None else Signature((t,) * len(types), t)
-
-
-def _named(types: Types, constants: Constants) -> Signature | None:
-    # The digits of a decimal are not always those that Spark counts.
-    known = len(types) == 1 and not is_nested(types[0]) and not is_decimal(types[0])
-    return Signature((types[0],), STRING) if known else None
-
-
 def _type_of(arrays: Sequence[pa.Array], zone: str) -> Vector:
     return Vector(pa.repeat(pa.scalar(type_name(arrays[0].type)), len(arrays[0])))
 
 
-def _kernel_of(name: str) -> Callable[[Sequence[pa.Array], str], Vector]:
+def _kernel_of(name: str) -> Kernel:
     return lambda arrays, zone: CHOOSERS[name]([Vector(values) for values in arrays], zone)
-
-
-def _sized(types: Types, constants: Constants) -> Signature | None:
-    known = len(types) == 1 and (pa.types.is_map(types[0]) or pa.types.is_list(types[0]))
-    return Signature((types[0],), INT) if known else None
 
 
 def _offsets(values: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
@@ -120,17 +100,17 @@ def _size(arrays: Sequence[pa.Array], zone: str) -> Vector:
     return vector(np.diff(_offsets(arrays[0])), INT, valid(arrays[0]))
 
 
-def _keyed(types: Types, constants: Constants) -> bool:
+def _is_map_with_key(types: Types) -> bool:
     return len(types) == 2 and pa.types.is_map(types[0]) and types[0].key_type == STRING and types[1] == STRING
 
 
 def _key_test(types: Types, constants: Constants) -> Signature | None:
-    return Signature(tuple(types), pa.bool_()) if _keyed(types, constants) else None
+    return Signature(tuple(types), pa.bool_()) if _is_map_with_key(types) else None
 
 
 def _key_value(types: Types, constants: Constants) -> Signature | None:
-    known = _keyed(types, constants) and constants[1] is not None
-    return Signature(tuple(types), types[0].item_type) if known else None
+    takes = _is_map_with_key(types) and constants[1] is not None
+    return Signature(tuple(types), types[0].item_type) if takes else None
 
 
 def _matches(maps: pa.Array, keys: pa.Array) -> tuple[Mask, Mask, np.ndarray[tuple[int], np.dtype[np.int64]]]:
@@ -148,20 +128,23 @@ def _matches(maps: pa.Array, keys: pa.Array) -> tuple[Mask, Mask, np.ndarray[tup
 
 
 def _has_key(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    found, _, _ = _matches(*arrays)
-    return vector(found, pa.bool_(), all_valid(*arrays))
+    return vector(_matches(*arrays)[0], pa.bool_(), all_valid(*arrays))
 
 
 def _value_of_key(arrays: Sequence[pa.Array], zone: str) -> Vector:
     """Null when the key is absent. A row that has it twice fails: which one counts is a setting."""
     maps, keys = arrays
-    found, twice, place = _matches(maps, keys)
-    values = maps.items.take(pa.array(place, pa.int64(), mask=~found))
+    present, twice, place = _matches(maps, keys)
+    values = maps.items.take(pa.array(place, pa.int64(), mask=~present))
     return Vector(values, twice if twice.any() else None)
 
 
+# The digits of a decimal are not always those that Spark counts.
+_named = unary(lambda t: not is_nested(t) and not is_decimal(t), result=STRING)
+_sized = unary(lambda t: bool(pa.types.is_map(t) or pa.types.is_list(t)), result=INT)
+
 OTHER_FUNCTIONS = (
-    Function("coalesce", _common, _kernel_of("coalesce"), catalyst=("Coalesce",), null_in_null_out=False),
+    Function("coalesce", common(bool), _kernel_of("coalesce"), catalyst=("Coalesce",), null_in_null_out=False),
     Function("typeof", _named, _type_of, null_in_null_out=False),
     Function("if", _if, _kernel_of("if"), catalyst=("If",), null_in_null_out=False),
     Function("case", _case, _kernel_of("case"), catalyst=("CaseWhen",), null_in_null_out=False),

@@ -63,6 +63,16 @@ def falling(argument: int, constants: Constants) -> Law | None:
     return FALLING
 
 
+def rising_first(argument: int, constants: Constants) -> Law | None:
+    """Never falls in the first argument."""
+    return RISING if argument == 0 else None
+
+
+def opposed(argument: int, constants: Constants) -> Law | None:
+    """Never falls in the first argument and never rises in the second."""
+    return (RISING, FALLING)[argument]
+
+
 def lawless(argument: int, constants: Constants) -> Law | None:
     """Nothing is declared: only single values prune."""
     return None

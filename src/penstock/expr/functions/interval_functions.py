@@ -15,14 +15,13 @@ import pyarrow as pa
 
 from penstock.expr.functions.function import Constants, Function, Law, Signature
 from penstock.expr.kernels.cast_time import in_doubt
-from penstock.expr.kernels.civil import month_length, to_civil, to_days
+from penstock.expr.kernels.civil import DAY, add_months
 from penstock.expr.kernels.physical import Numbers, fail_all, numbers, valid, vector
 from penstock.expr.kernels.vector import Mask, Vector
 from penstock.expr.kernels.zones import keep_offset, to_local
 from penstock.expr.types import TIMESTAMP, is_timestamp
 
 NAME = "add_interval"
-DAY = 86_400_000_000
 _MONTHS = {"YEAR": 12, "MONTH": 1}
 _MICROS = {"WEEK": 7 * DAY, "DAY": DAY, "HOUR": DAY // 24, "MINUTE": 60_000_000, "SECOND": 1_000_000}
 _MICROS["MICROSECOND"] = 1
@@ -51,26 +50,25 @@ def _kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
         return fail_all(values, values.type)
     known, raw = valid(values), numbers(values).astype(np.int64)
     if pa.types.is_date(values.type):
-        found = _move_months(raw, amount * _MONTHS[unit]) if unit in _MONTHS else raw + amount * _MICROS[unit] // DAY
-        return vector(_inside(found, _SAFE_DAYS), values.type, known, _beyond(found, _SAFE_DAYS))
-    used = zone if values.type == TIMESTAMP else "UTC"
-    found, failed = _move_timestamps(raw, amount, unit, used)
-    return vector(_inside(found, _SAFE_MICROS), values.type, known, failed)
+        moved = add_months(raw, amount * _MONTHS[unit]) if unit in _MONTHS else raw + amount * _MICROS[unit] // DAY
+        return vector(_inside(moved, _SAFE_DAYS), values.type, known, _beyond(moved, _SAFE_DAYS))
+    moved, failed = _move_timestamps(raw, amount, unit, zone if values.type == TIMESTAMP else "UTC")
+    return vector(_inside(moved, _SAFE_MICROS), values.type, known, failed)
 
 
-def _beyond(found: Numbers, limit: int) -> Mask:
-    return np.asarray((found >= limit) | (found <= -limit), np.bool_)  # the absolute value of the smallest overflows
+def _beyond(moved: Numbers, limit: int) -> Mask:
+    return np.asarray((moved >= limit) | (moved <= -limit), np.bool_)  # the absolute value of the smallest overflows
 
 
-def _inside(found: Numbers, limit: int) -> Numbers:
-    return np.where(_beyond(found, limit), 0, found)
+def _inside(moved: Numbers, limit: int) -> Numbers:
+    return np.where(_beyond(moved, limit), 0, moved)
 
 
 def _move_timestamps(micros: Numbers, amount: int, unit: str, zone: str) -> tuple[Numbers, Mask]:
     too_far = _beyond(micros, _SAFE_MICROS // 2)
     local = to_local(np.where(too_far, 0, micros), zone)
     if unit in _MONTHS:
-        moved, rest = _move_months(local // DAY, amount * _MONTHS[unit]) * DAY + local % DAY, 0
+        moved, rest = add_months(local // DAY, amount * _MONTHS[unit]) * DAY + local % DAY, 0
     else:
         total = amount * _MICROS[unit]
         days = abs(total) // DAY * (1 if total >= 0 else -1)  # toward zero, as Java divides
@@ -78,14 +76,6 @@ def _move_timestamps(micros: Numbers, amount: int, unit: str, zone: str) -> tupl
     too_far |= _beyond(moved, _SAFE_MICROS)
     instant = keep_offset(np.where(too_far, 0, moved), local - micros, zone)
     return instant + rest, too_far | in_doubt(micros, zone)
-
-
-def _move_months(days: Numbers, months: int) -> Numbers:
-    """The same day of another month, or that month's last."""
-    year, month, day = to_civil(days)
-    total = year * 12 + month - 1 + months
-    year, month = total // 12, total % 12 + 1
-    return to_days(year, month, np.minimum(day, month_length(year, month)))
 
 
 def _law(argument: int, constants: Constants) -> Law | None:

@@ -10,28 +10,19 @@ Functions of nulls (`greatest`, `isnan`) have no law: a bound says nothing of th
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.expr.functions.function import RISING, Constants, Function, Kernel, Law, Signature, falling, rising
-from penstock.expr.functions.signatures import BIGINT, DOUBLE, INT, STRING, Types, as_int
+from penstock.expr.functions.function import Constants, Function, Kernel, Signature, falling, rising, rising_first
+from penstock.expr.functions.signatures import BIGINT, DOUBLE, INT, STRING, Types, as_int, common, unary
 from penstock.expr.kernels.decimals import decimal_vector, unscaled
-from penstock.expr.kernels.physical import Numbers, all_valid, numbers, valid, vector
+from penstock.expr.kernels.physical import Numbers, all_valid, integer_vector, numbers, unchanged, valid, vector
 from penstock.expr.kernels.vector import Mask, Vector
-from penstock.expr.types import (
-    MAX_PRECISION,
-    common_type_of,
-    decimal_for,
-    integer_range,
-    is_decimal,
-    is_float,
-    is_integer,
-    is_nested,
-    is_numeric,
-)
+from penstock.expr.types import MAX_PRECISION, decimal_for, is_decimal, is_float, is_integer, is_nested, is_numeric
 
 # Unscaled integers and a power of ten to how many of it they are.
 _Rounding = Callable[[Numbers, int], Numbers]
@@ -39,55 +30,32 @@ _Rounding = Callable[[Numbers, int], Numbers]
 _ROUNDED_FROM = 10**34
 
 
-def _same(types: Types, constants: Constants) -> Signature | None:
-    if len(types) != 1 or not (is_numeric(types[0]) or types[0] == STRING):
-        return None
-    t = DOUBLE if types[0] == STRING else types[0]
-    return Signature((t,), t)
+def _signed(change: Callable[[Numbers], Numbers]) -> Kernel:
+    def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
+        values, t = arrays[0], arrays[0].type
+        known = valid(values)
+        if is_decimal(t):
+            integers = unscaled(values, 0)
+            return decimal_vector(change(integers), t, known, np.asarray(abs(integers) >= _ROUNDED_FROM, np.bool_))
+        if is_float(t):
+            return vector(change(numbers(values)), t, known)
+        # The smallest integer has no opposite; NumPy would wrap around.
+        integers = numbers(values)
+        lowest = integers == np.iinfo(integers.dtype).min
+        return vector(change(np.where(lowest, 0, integers)), t, known, lowest)
+
+    return kernel
 
 
-def _absolute(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    return _signed(arrays[0], lambda found: abs(found))
+def _half_even(integers: Numbers, unit: int) -> Numbers:
+    whole = integers // unit
+    twice = 2 * (integers - whole * unit)
+    return np.asarray(whole + ((twice > unit) | ((twice == unit) & (whole % 2 == 1))).astype(integers.dtype))
 
 
-def _negated(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    return _signed(arrays[0], lambda found: -found)
-
-
-def _signed(values: pa.Array, change: Callable[[Numbers], Numbers]) -> Vector:
-    t = values.type
-    if is_decimal(t):
-        found = unscaled(values, 0)
-        return decimal_vector(change(found), t, valid(values), np.asarray(abs(found) >= _ROUNDED_FROM, np.bool_))
-    found = numbers(values)
-    if is_float(t):
-        return vector(change(found), t, valid(values))
-    # The smallest integer has no opposite; NumPy would wrap around.
-    lowest = found == integer_range(t)[0]
-    return vector(change(np.where(lowest, 0, found)), t, valid(values), lowest)
-
-
-def _unchanged(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    return Vector(arrays[0])
-
-
-def _floor_at(found: Numbers, unit: int) -> Numbers:
-    return found // unit
-
-
-def _ceil_at(found: Numbers, unit: int) -> Numbers:
-    return -(-found // unit)
-
-
-def _half_even(found: Numbers, unit: int) -> Numbers:
-    whole = found // unit
-    twice = 2 * (found - whole * unit)
-    return np.asarray(whole + ((twice > unit) | ((twice == unit) & (whole % 2 == 1))).astype(found.dtype))
-
-
-def _half_up(found: Numbers, unit: int) -> Numbers:
-    rounded = (abs(found) + unit // 2) // unit
-    return np.asarray(np.where(found < 0, -rounded, rounded))
+def _half_up(integers: Numbers, unit: int) -> Numbers:
+    rounded = (abs(integers) + unit // 2) // unit
+    return np.asarray(np.where(integers < 0, -rounded, rounded))
 
 
 def _whole(types: Types, constants: Constants) -> Signature | None:
@@ -115,9 +83,9 @@ def _to_whole(of_double: Callable[[Numbers], Numbers], of_decimal: _Rounding) ->
         if is_decimal(t):
             to = t if t.scale == 0 else pa.decimal128(t.precision - t.scale + 1, 0)
             return decimal_vector(of_decimal(unscaled(values, 0), 10**t.scale), to, valid(values))
-        found = of_double(numbers(values))
-        outside = ~((found >= -(2.0**63)) & (found < 2.0**63))
-        return vector(np.where(outside, 0.0, found).astype(np.int64), BIGINT, valid(values), outside)
+        doubles = of_double(numbers(values))
+        outside = ~((doubles >= -(2.0**63)) & (doubles < 2.0**63))
+        return vector(np.where(outside, 0.0, doubles).astype(np.int64), BIGINT, valid(values), outside)
 
     return kernel
 
@@ -142,8 +110,8 @@ def _places(types: Types, constants: Constants) -> int | None:
         return 0
     if len(types) != 2 or not as_int(types[1]):
         return None
-    given = constants[1]
-    return given[0] if given is not None and isinstance(given[0], int) and abs(given[0]) <= MAX_PRECISION else None
+    places = None if constants[1] is None else constants[1][0]
+    return places if isinstance(places, int) and abs(places) <= MAX_PRECISION else None
 
 
 def _rounder(mode: _Rounding) -> Kernel:
@@ -155,27 +123,21 @@ def _rounder(mode: _Rounding) -> Kernel:
         assert signature is not None  # the types were accepted before
         to = signature.result
         if is_decimal(t):
-            found = unscaled(values, t.precision + 1 if places >= 0 else MAX_PRECISION)
-            rounded = mode(found, 10 ** (t.scale - min(places, t.scale)))
+            integers = unscaled(values, t.precision + 1 if places >= 0 else MAX_PRECISION)
+            rounded = mode(integers, 10 ** (t.scale - min(places, t.scale)))
             return decimal_vector(rounded * 10 ** max(-places, 0), to, valid(values))
         if places >= 0:
             return Vector(values)
         rounded = mode(numbers(values).astype(object), 10**-places) * 10**-places
-        low, high = integer_range(t)
-        outside = np.asarray((rounded < low) | (rounded > high), np.bool_)
-        return vector(np.where(outside, 0, rounded), t, valid(values), outside)
+        return integer_vector(rounded, t, valid(values))
 
     return kernel
 
 
-def _double(types: Types, constants: Constants) -> Signature | None:
-    return Signature((DOUBLE,), DOUBLE) if len(types) == 1 and is_numeric(types[0]) else None
-
-
 def _sign(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    found = numbers(arrays[0])
+    doubles = numbers(arrays[0])
     # Zero keeps its sign, as in Java; `np.sign` loses it.
-    return vector(np.where(found == 0, found, np.sign(found)), DOUBLE, valid(arrays[0]))
+    return vector(np.where(doubles == 0, doubles, np.sign(doubles)), DOUBLE, valid(arrays[0]))
 
 
 def _square_root(arrays: Sequence[pa.Array], zone: str) -> Vector:
@@ -183,36 +145,24 @@ def _square_root(arrays: Sequence[pa.Array], zone: str) -> Vector:
         return vector(np.sqrt(numbers(arrays[0])), DOUBLE, valid(arrays[0]))
 
 
-def _nan_test(types: Types, constants: Constants) -> Signature | None:
-    return Signature((types[0],), pa.bool_()) if len(types) == 1 and is_float(types[0]) else None
-
-
 def _is_nan(arrays: Sequence[pa.Array], zone: str) -> Vector:
     return vector(np.isnan(numbers(arrays[0])), pa.bool_(), np.ones(len(arrays[0]), np.bool_))
-
-
-def _nan_choice(types: Types, constants: Constants) -> Signature | None:
-    if len(types) != 2 or not all(is_float(t) for t in types):
-        return None
-    t = common_type_of(types)
-    return None if t is None else Signature((t, t), t)
 
 
 def _nan_or(arrays: Sequence[pa.Array], zone: str) -> Vector:
     first, second = arrays
     nan = np.isnan(numbers(first))
-    found = np.where(nan, numbers(second), numbers(first))
-    return vector(found, first.type, valid(first) & (~nan | valid(second)))
+    chosen = np.where(nan, numbers(second), numbers(first))
+    return vector(chosen, first.type, valid(first) & (~nan | valid(second)))
 
 
-def _several(types: Types, constants: Constants) -> Signature | None:
-    t = common_type_of(types) if len(types) >= 2 else None
+def _are_ordered(types: Types) -> bool:
     # Unlike a comparison, these do not read a string as anything else.
-    mixed = STRING in types and any(each != STRING and not pa.types.is_null(each) for each in types)
-    return None if t is None or mixed or is_nested(t) else Signature((t,) * len(types), t)
+    mixed = STRING in types and any(t != STRING and not pa.types.is_null(t) for t in types)
+    return len(types) >= 2 and not mixed and not any(map(is_nested, types))
 
 
-def _extreme(beats: Callable[[pa.Array, pa.Array], Mask]) -> Callable[[Sequence[pa.Array], str], Vector]:
+def _extreme(beats: Callable[[pa.Array, pa.Array], Mask]) -> Kernel:
     def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
         best = arrays[0]
         for values in arrays[1:]:
@@ -230,32 +180,28 @@ def above(left: pa.Array, right: pa.Array) -> Mask:
         return np.asarray(((a > b) | (np.isnan(a) & ~np.isnan(b))) & all_valid(left, right), np.bool_)
     if pa.types.is_null(left.type):
         return np.zeros(len(left), np.bool_)
-    found = pc.greater(left, right).fill_null(False)
-    return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
+    greater = pc.greater(left, right).fill_null(False)
+    return np.asarray(greater.to_numpy(zero_copy_only=False), np.bool_)
 
 
-def _rounding_law(argument: int, constants: Constants) -> Law | None:
-    return RISING if argument == 0 else None
-
+_same = unary(lambda t: is_numeric(t) or t == STRING, lambda t: DOUBLE if t == STRING else t)
+_double = unary(is_numeric, lambda t: DOUBLE)
+_nan_choice = common(lambda types: len(types) == 2 and all(map(is_float, types)))
+_several = common(_are_ordered)
+_floor = _to_whole(np.floor, lambda integers, unit: integers // unit)
+_ceil = _to_whole(np.ceil, lambda integers, unit: -(-integers // unit))
 
 NUMBER_FUNCTIONS = (
-    Function("abs", _same, _absolute, catalyst=("Abs",)),
-    Function("negative", _same, _negated, falling, catalyst=("UnaryMinus",)),
-    Function("positive", _same, _unchanged, rising, catalyst=("UnaryPositive",)),
-    Function("floor", _whole, _to_whole(np.floor, _floor_at), _rounding_law, catalyst=("Floor", "RoundFloor")),
-    Function(
-        "ceil",
-        _whole,
-        _to_whole(np.ceil, _ceil_at),
-        _rounding_law,
-        aliases=("ceiling",),
-        catalyst=("Ceil", "RoundCeil"),
-    ),
-    Function("round", _rounding, _rounder(_half_up), _rounding_law, catalyst=("Round",)),
-    Function("bround", _rounding, _rounder(_half_even), _rounding_law, catalyst=("BRound",)),
+    Function("abs", _same, _signed(abs), catalyst=("Abs",)),
+    Function("negative", _same, _signed(operator.neg), falling, catalyst=("UnaryMinus",)),
+    Function("positive", _same, unchanged, rising, catalyst=("UnaryPositive",)),
+    Function("floor", _whole, _floor, rising_first, catalyst=("Floor", "RoundFloor")),
+    Function("ceil", _whole, _ceil, rising_first, aliases=("ceiling",), catalyst=("Ceil", "RoundCeil")),
+    Function("round", _rounding, _rounder(_half_up), rising_first, catalyst=("Round",)),
+    Function("bround", _rounding, _rounder(_half_even), rising_first, catalyst=("BRound",)),
     Function("sqrt", _double, _square_root, catalyst=("Sqrt",)),
     Function("sign", _double, _sign, rising, aliases=("signum",), catalyst=("Signum",)),
-    Function("isnan", _nan_test, _is_nan, catalyst=("IsNaN",), null_in_null_out=False),
+    Function("isnan", unary(is_float, result=pa.bool_()), _is_nan, catalyst=("IsNaN",), null_in_null_out=False),
     Function("nanvl", _nan_choice, _nan_or, catalyst=("NaNvl",), null_in_null_out=False),
     Function("greatest", _several, _extreme(above), catalyst=("Greatest",), null_in_null_out=False),
     Function("least", _several, _extreme(lambda a, b: above(b, a)), catalyst=("Least",), null_in_null_out=False),

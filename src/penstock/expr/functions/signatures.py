@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from penstock.expr.functions.function import Constants, Signature
-from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_integer, is_timestamp
+from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ, common_type_of, is_decimal, is_integer, is_timestamp
 
 Types = Sequence[pa.DataType]
 SignatureOf = Callable[[Types, Constants], Signature | None]
@@ -34,12 +34,38 @@ def exactly(arguments: Types, result: pa.DataType) -> SignatureOf:
     return signature
 
 
+def unary(
+    accepts: Callable[[pa.DataType], bool],
+    to: Callable[[pa.DataType], pa.DataType] | None = None,
+    result: pa.DataType | None = None,
+) -> SignatureOf:
+    """One argument of an accepted type, cast as `to` says; without `result` that is the type of the result too."""
+
+    def signature(types: Types, constants: Constants) -> Signature | None:
+        if len(types) != 1 or not accepts(types[0]):
+            return None
+        argument = types[0] if to is None else to(types[0])
+        return Signature((argument,), argument if result is None else result)
+
+    return signature
+
+
+def common(accepts: Callable[[Types], bool]) -> SignatureOf:
+    """Arguments of any accepted types, all cast to their common type, which is that of the result."""
+
+    def signature(types: Types, constants: Constants) -> Signature | None:
+        t = common_type_of(types) if types and accepts(types) else None
+        return None if t is None else Signature((t,) * len(types), t)
+
+    return signature
+
+
 def any_of(*signatures: SignatureOf) -> SignatureOf:
     """The first signature that takes the arguments."""
 
     def signature(types: Types, constants: Constants) -> Signature | None:
-        found = (each(types, constants) for each in signatures)
-        return next((each for each in found if each is not None), None)
+        matches = (each(types, constants) for each in signatures)
+        return next((match for match in matches if match is not None), None)
 
     return signature
 
@@ -59,20 +85,25 @@ def is_text(t: pa.DataType) -> bool:
     return is_time(t) or is_integer(t) or is_decimal(t) or t == pa.bool_()
 
 
+def widen(t: pa.DataType) -> pa.DataType:
+    """`bigint` for every integer type; any other type unchanged."""
+    return BIGINT if is_integer(t) else t
+
+
 def clock_type(t: pa.DataType) -> pa.DataType:
     """The timestamp type in which the time of day is read."""
     return TIMESTAMP_NTZ if t == TIMESTAMP_NTZ else TIMESTAMP
 
 
-def _fits(given: pa.DataType, to: pa.DataType) -> bool:
+def _fits(t: pa.DataType, to: pa.DataType) -> bool:
     if to in (DATE, TIMESTAMP):
-        return is_time(given)
+        return is_time(t)
     if to == INT:
-        return as_int(given)
+        return as_int(t)
     if to == BIGINT:
-        return is_integer(given) or bool(pa.types.is_null(given))
+        return is_integer(t) or bool(pa.types.is_null(t))
     if to == STRING:
-        return is_text(given)
-    if to == BINARY and given == STRING:
+        return is_text(t)
+    if to == BINARY and t == STRING:
         return True
-    return bool(given == to or pa.types.is_null(given))
+    return bool(t == to or pa.types.is_null(t))

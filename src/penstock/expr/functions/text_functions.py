@@ -18,20 +18,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.expr.functions.function import RISING, Constants, Function, Law, Signature
+from penstock.expr.functions.function import RISING, Constants, Function, Kernel, Law, Signature, rising_first
 from penstock.expr.functions.signatures import INT, STRING, SignatureOf, Types, any_of, exactly, is_text
 from penstock.expr.kernels.physical import blank_failed
 from penstock.expr.kernels.vector import Vector
 
-_Kernel = Callable[[Sequence[pa.Array], str], Vector]
 _INT_MAX = 2**31 - 1
 
 
-def _simple(compute: Callable[[pa.Array], pa.Array]) -> _Kernel:
+def _simple(compute: Callable[[pa.Array], pa.Array]) -> Kernel:
     return lambda arrays, zone: Vector(compute(arrays[0]))
 
 
-def _ascii_only(compute: Callable[[pa.Array], pa.Array]) -> _Kernel:
+def _ascii_only(compute: Callable[[pa.Array], pa.Array]) -> Kernel:
     def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
         known = pc.string_is_ascii(arrays[0]).fill_null(True)
         return blank_failed(compute(arrays[0]), ~np.asarray(known.to_numpy(zero_copy_only=False), np.bool_))
@@ -39,7 +38,7 @@ def _ascii_only(compute: Callable[[pa.Array], pa.Array]) -> _Kernel:
     return kernel
 
 
-def by_row(to: pa.DataType, compute: Callable[..., Any]) -> _Kernel:
+def by_row(to: pa.DataType, compute: Callable[..., Any]) -> Kernel:
     """A Python function of the arguments, called once for each combination; null when any is null."""
 
     def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
@@ -50,13 +49,13 @@ def by_row(to: pa.DataType, compute: Callable[..., Any]) -> _Kernel:
     return kernel
 
 
-def _with_pattern(fast: Callable[[pa.Array, str], pa.Array], slow: Callable[[str, str], bool]) -> _Kernel:
+def _with_pattern(fast: Callable[..., pa.Array], slow: Callable[[str, str], bool]) -> Kernel:
     """A test against a pattern: Arrow's kernel when the pattern is the same in every row."""
     general = by_row(pa.bool_(), slow)
 
     def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
         same = uniform(arrays[1])
-        return general(arrays, zone) if same is None else Vector(fast(arrays[0], same[0]))
+        return general(arrays, zone) if same is None else Vector(fast(arrays[0], pattern=same[0]))
 
     return kernel
 
@@ -104,7 +103,7 @@ def _replace(text: str, search: str, replacement: str = "") -> str:
     return text.replace(search, replacement) if search else text
 
 
-def _trimmed(side: Callable[[pa.Array, str], pa.Array], slow: Callable[[str, str], str]) -> _Kernel:
+def _trimmed(side: Callable[[pa.Array, str], pa.Array], slow: Callable[[str, str], str]) -> Kernel:
     """Spaces removed from the ends, or any characters of a second text."""
     general = by_row(STRING, slow)
     return lambda arrays, zone: general(arrays, zone) if len(arrays) == 2 else Vector(side(arrays[0], " "))
@@ -136,7 +135,7 @@ def _locate(sought: str, text: str, start: int = 1) -> int:
 
 
 def _with_constant(signature: SignatureOf, place: int, *bad: int | None) -> SignatureOf:
-    """The argument of that place, if it is there, must be a constant, and none of these."""
+    """The argument at that place, if present, must be a constant, and none of these."""
 
     def checked(types: Types, constants: Constants) -> Signature | None:
         constant = constants[place] if len(constants) > place else (1,)
@@ -159,10 +158,6 @@ def _substring_law(argument: int, constants: Constants) -> Law | None:
     position = constants[1]
     begins = position is not None and position[0] in (0, 1) and None not in constants[2:]
     return RISING if argument == 0 and begins else None
-
-
-def _left_law(argument: int, constants: Constants) -> Law | None:
-    return RISING if argument == 0 and constants[1] is not None else None
 
 
 _text = exactly([STRING], STRING)
@@ -190,28 +185,13 @@ TEXT_FUNCTIONS = (
     Function("rtrim", _trimming, _trimmed(pc.utf8_rtrim, str.rstrip), catalyst=("StringTrimRight",)),
     Function("reverse", _text, by_row(STRING, lambda text: text[::-1]), catalyst=("Reverse",)),
     Function("substring", _slice, _substring, _substring_law, aliases=("substr",), catalyst=("Substring",)),
-    Function("left", exactly([STRING, INT], STRING), _left, _left_law),
+    Function("left", exactly([STRING, INT], STRING), _left, rising_first),
     Function("right", exactly([STRING, INT], STRING), by_row(STRING, _right)),
     Function("concat", _strings, _concatenated, aliases=("||",), catalyst=("Concat",)),
     Function("replace", _replacing, by_row(STRING, _replace), catalyst=("StringReplace",)),
-    Function(
-        "startswith",
-        _test,
-        _with_pattern(lambda v, p: pc.starts_with(v, pattern=p), str.startswith),
-        catalyst=("StartsWith",),
-    ),
-    Function(
-        "endswith",
-        _test,
-        _with_pattern(lambda v, p: pc.ends_with(v, pattern=p), str.endswith),
-        catalyst=("EndsWith",),
-    ),
-    Function(
-        "contains",
-        _test,
-        _with_pattern(lambda v, p: pc.match_substring(v, pattern=p), str.__contains__),
-        catalyst=("Contains",),
-    ),
+    Function("startswith", _test, _with_pattern(pc.starts_with, str.startswith), catalyst=("StartsWith",)),
+    Function("endswith", _test, _with_pattern(pc.ends_with, str.endswith), catalyst=("EndsWith",)),
+    Function("contains", _test, _with_pattern(pc.match_substring, str.__contains__), catalyst=("Contains",)),
     Function("instr", _find, _place, catalyst=("StringInstr",)),
     Function("locate", _locating, by_row(INT, _locate), aliases=("position", "charindex"), catalyst=("StringLocate",)),
     Function("lpad", _padded, by_row(STRING, _lpad), catalyst=("StringLPad",)),

@@ -1,6 +1,6 @@
 """Functions of dates and times: parts of the calendar, truncation, days added, and counts since the epoch.
 
-Spark reads most of these from a DATE and casts what it is given to one, so their signatures ask for a date
+Spark reads most of these from a DATE and casts its argument to one, so their signatures ask for a date
 and the evaluator's cast applies the session's zone. Only the time of day and `date_trunc` look at an instant
 themselves.
 
@@ -9,61 +9,57 @@ A unit that Spark does not know makes `date_trunc` and `trunc` null, it does not
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from penstock.expr.functions.arithmetic import shift_days
-from penstock.expr.functions.function import FALLING, RISING, Constants, Function, Law, Signature, rising
-from penstock.expr.functions.signatures import BIGINT, DATE, INT, STRING, Types, as_int, clock_type, exactly, is_time
+from penstock.expr.functions.function import Constants, Function, Kernel, Law, Signature, opposed, rising, rising_first
+from penstock.expr.functions.signatures import (
+    BIGINT,
+    DATE,
+    INT,
+    STRING,
+    SignatureOf,
+    Types,
+    as_int,
+    clock_type,
+    exactly,
+    is_time,
+    unary,
+    widen,
+)
 from penstock.expr.functions.text_functions import uniform
 from penstock.expr.kernels.cast_time import between_timestamps, in_doubt, local_micros
-from penstock.expr.kernels.civil import DAY, HOUR, MINUTE, SECOND, Int64s, month_length, to_civil, to_days
+from penstock.expr.kernels.civil import DAY, HOUR, MINUTE, SECOND, Int64s, add_months, month_length, to_civil, to_days
 from penstock.expr.kernels.decimals import rescaled, unscaled
-from penstock.expr.kernels.physical import all_valid, numbers, valid, vector
+from penstock.expr.kernels.physical import all_valid, integer_vector, numbers, unchanged, valid, vector
 from penstock.expr.kernels.vector import Vector
 from penstock.expr.kernels.zones import keep_offset, start_of_day, to_local
-from penstock.expr.types import (
-    MAX_PRECISION,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    is_decimal,
-    is_float,
-    is_integer,
-    is_numeric,
-)
+from penstock.expr.types import MAX_PRECISION, TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_float, is_integer, is_numeric
 
-_Kernel = Callable[[Sequence[pa.Array], str], Vector]
-
-_UNITS = {
-    "YEAR": ("YEAR", "YYYY", "YY"),
-    "QUARTER": ("QUARTER",),
-    "MONTH": ("MONTH", "MON", "MM"),
-    "WEEK": ("WEEK",),
-    "DAY": ("DAY", "DD"),
-    "HOUR": ("HOUR",),
-    "MINUTE": ("MINUTE",),
-    "SECOND": ("SECOND",),
-    "MILLISECOND": ("MILLISECOND",),
-    "MICROSECOND": ("MICROSECOND",),
-}
-_UNIT_OF = {word: unit for unit, words in _UNITS.items() for word in words}
+_STEPS = {"DAY": DAY, "HOUR": HOUR, "MINUTE": MINUTE, "SECOND": SECOND, "MILLISECOND": 1000, "MICROSECOND": 1}
 _DATE_UNITS = frozenset({"YEAR", "QUARTER", "MONTH", "WEEK"})
+_UNIT_OF = {unit: unit for unit in (*_DATE_UNITS, *_STEPS)}
+_UNIT_OF |= {"YYYY": "YEAR", "YY": "YEAR", "MON": "MONTH", "MM": "MONTH", "DD": "DAY"}
 # Days of the week, counted from that of 1970-01-01, with their short names.
 _WEEKDAYS = ("THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY", "MONDAY", "TUESDAY", "WEDNESDAY")
 _WEEKDAY_OF = {name: day for day, word in enumerate(_WEEKDAYS) for name in (word, word[:3], word[:2])}
 _SAFE_DAYS = 100_000_000  # more of them may not fit a timestamp
-_STEPS = {"DAY": DAY, "HOUR": HOUR, "MINUTE": MINUTE, "SECOND": SECOND, "MILLISECOND": 1000, "MICROSECOND": 1}
 
 
-def _of_date(part: Callable[[Int64s], Int64s], to: pa.DataType = INT) -> _Kernel:
+def _of_integers(compute: Callable[..., Int64s], to: pa.DataType = INT) -> Kernel:
+    """Days, months and other counts computed with 64 bits; a result that does not fit its type fails."""
+
     def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
-        found = part(numbers(arrays[0]).astype(np.int64))
-        beyond = (found >= 2**31) | (found < -(2**31))
-        return vector(np.where(beyond, 0, found), to, valid(arrays[0]), beyond)
+        return integer_vector(compute(*map(_int64, arrays)), to, all_valid(*arrays))
 
     return kernel
+
+
+def _int64(values: pa.Array) -> Int64s:
+    return numbers(values).astype(np.int64)
 
 
 def _day_of_year(days: Int64s) -> Int64s:
@@ -92,7 +88,7 @@ def truncate_days(days: Int64s, unit: str) -> Int64s:
     return to_days(year, first, np.ones_like(month))
 
 
-def _of_clock(unit: int, modulus: int) -> _Kernel:
+def _of_clock(unit: int, modulus: int) -> Kernel:
     def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
         local, failed = local_micros(arrays[0], zone)
         return vector(local // unit % modulus, INT, valid(arrays[0]), failed)
@@ -100,15 +96,7 @@ def _of_clock(unit: int, modulus: int) -> _Kernel:
     return kernel
 
 
-def _clock(types: Types, constants: Constants) -> Signature | None:
-    return Signature((clock_type(types[0]),), INT) if len(types) == 1 and is_time(types[0]) else None
-
-
-def _unit_of(values: pa.Array) -> str | None:
-    return _named_unit(uniform(values))
-
-
-def _truncating(unit: int, to: pa.DataType) -> Callable[[Types, Constants], Signature | None]:
+def _truncating(unit: int, to: pa.DataType) -> SignatureOf:
     """The unit must be a constant."""
     arguments = [STRING, to] if unit == 0 else [to, STRING]
     typed = exactly(arguments, to)
@@ -116,8 +104,7 @@ def _truncating(unit: int, to: pa.DataType) -> Callable[[Types, Constants], Sign
 
 
 def _date_trunc(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    unit = _unit_of(arrays[0])
-    values = arrays[1]
+    unit, values = _named_unit(uniform(arrays[0])), arrays[1]
     if unit is None:
         return Vector(pa.nulls(len(values), TIMESTAMP))
     micros = numbers(values)
@@ -125,58 +112,40 @@ def _date_trunc(arrays: Sequence[pa.Array], zone: str) -> Vector:
         failed = micros < -(2**63) + SECOND
         safe = np.where(failed, 0, micros)
         return vector(safe - safe % _STEPS[unit], TIMESTAMP, valid(values), failed)
-    # A year, at most, is taken away.
+    # Truncation subtracts a year at most.
     failed = in_doubt(micros, zone) | (micros < -(2**63) + 370 * DAY)
     safe = np.where(failed, 0, micros)
     local = to_local(safe, zone)
     if unit in _DATE_UNITS:
-        found = start_of_day(truncate_days(local // DAY, unit) * DAY, zone)
+        truncated = start_of_day(truncate_days(local // DAY, unit) * DAY, zone)
     else:
-        found = keep_offset(local - local % _STEPS[unit], local - safe, zone)
-    return vector(found, TIMESTAMP, valid(values), failed | in_doubt(found, zone))
+        truncated = keep_offset(local - local % _STEPS[unit], local - safe, zone)
+    return vector(truncated, TIMESTAMP, valid(values), failed | in_doubt(truncated, zone))
 
 
 def _trunc(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    unit = _unit_of(arrays[1])
-    if unit not in _DATE_UNITS or unit is None:
+    unit = _named_unit(uniform(arrays[1]))
+    if unit is None or unit not in _DATE_UNITS:
         return Vector(pa.nulls(len(arrays[0]), DATE))
-    level = unit
-    return _of_date(lambda days: truncate_days(days, level), DATE)(arrays[:1], zone)
-
-
-def _days_between(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    found = numbers(arrays[0]).astype(np.int64) - numbers(arrays[1]).astype(np.int64)
-    beyond = (found >= 2**31) | (found < -(2**31))
-    return vector(np.where(beyond, 0, found), INT, all_valid(*arrays), beyond)
-
-
-def _add_months(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    """The same day of another month, or that month's last."""
-    year, month, day = to_civil(numbers(arrays[0]))
-    months = year * 12 + month - 1 + numbers(arrays[1]).astype(np.int64)
-    year, month = months // 12, months % 12 + 1
-    found = to_days(year, month, np.minimum(day, month_length(year, month)))
-    beyond = (found >= 2**31) | (found < -(2**31))
-    return vector(np.where(beyond, 0, found), DATE, all_valid(*arrays), beyond)
+    return _of_integers(lambda days: truncate_days(days, unit), DATE)(arrays[:1], zone)
 
 
 def _make_date(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    year, month, day = (numbers(values).astype(np.int64) for values in arrays)
+    year, month, day = map(_int64, arrays)
     failed = (month < 1) | (month > 12) | (day < 1)
     month = np.where(failed, 1, month)
     failed |= day > month_length(year, month)
-    found = to_days(year, month, np.where(failed, 1, day))
-    failed |= (found >= 2**31) | (found < -(2**31))
-    return vector(np.where(failed, 0, found), DATE, all_valid(*arrays), failed)
+    days = to_days(year, month, np.where(failed, 1, day))
+    return integer_vector(days, DATE, all_valid(*arrays), failed)
 
 
 def _make_timestamp(arrays: Sequence[pa.Array], zone: str) -> Vector:
     """A time on the clock of the session's zone; 60 seconds are those of the next minute."""
     days = _make_date(arrays[:3], zone)
-    hour, minute = (numbers(values).astype(np.int64) for values in arrays[3:5])
+    hour, minute = map(_int64, arrays[3:5])
     micros = unscaled(arrays[5], 0)
     failed = (hour < 0) | (hour > 23) | (minute < 0) | (minute > 59) | (micros < 0) | (micros > MINUTE)
-    date = numbers(days.values).astype(np.int64)
+    date = _int64(days.values)
     failed |= (abs(date) > _SAFE_DAYS) | (False if days.failed is None else days.failed)
     local = np.where(failed, 0, date * DAY + hour * HOUR + minute * MINUTE + micros)
     instants = between_timestamps(vector(local, TIMESTAMP_NTZ, ~failed).values, TIMESTAMP, zone)
@@ -191,37 +160,28 @@ def _time_fields(types: Types, constants: Constants) -> Signature | None:
 
 
 def _next_day(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    """The first such day of the week after a date; fails for what is no day."""
-    days = numbers(arrays[0]).astype(np.int64)
+    """The first such day of the week after a date; fails for any other word."""
+    days = _int64(arrays[0])
     names = [_WEEKDAY_OF.get(str(name).upper(), -1) for name in arrays[1].to_pylist()]
     weekday = np.array(names, np.int64)
-    found = days + 1 + (weekday - days - 1) % 7
     failed = (weekday < 0) | (abs(days) > 2**31 - 16)  # where Java's integers wrap around
-    return vector(np.where(failed, 0, found), DATE, all_valid(*arrays), failed)
+    return integer_vector(days + 1 + (weekday - days - 1) % 7, DATE, all_valid(*arrays), failed)
 
 
-def _next_day_law(argument: int, constants: Constants) -> Law | None:
-    return RISING if argument == 0 else None
-
-
-def _unchanged(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    return Vector(arrays[0])
-
-
-def _as(to: pa.DataType) -> _Kernel:
+def _as(to: pa.DataType) -> Kernel:
     return lambda arrays, zone: vector(numbers(arrays[0]), to, valid(arrays[0]))
 
 
-def _units_since_epoch(unit: int) -> _Kernel:
+def _units_since_epoch(unit: int) -> Kernel:
     return lambda arrays, zone: vector(numbers(arrays[0]) // unit, BIGINT, valid(arrays[0]))
 
 
-def _from_units(unit: int) -> _Kernel:
+def _from_units(unit: int) -> Kernel:
     def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
-        found = numbers(arrays[0]).astype(np.int64)
+        counts = _int64(arrays[0])
         limit = (2**63 - 1) // unit
-        beyond = (found > limit) | (found < -limit - (unit == 1))
-        return vector(np.where(beyond, 0, found) * unit, TIMESTAMP, valid(arrays[0]), beyond)
+        beyond = (counts > limit) | (counts < -limit - (unit == 1))
+        return vector(np.where(beyond, 0, counts) * unit, TIMESTAMP, valid(arrays[0]), beyond)
 
     return kernel
 
@@ -237,26 +197,13 @@ def _from_seconds(arrays: Sequence[pa.Array], zone: str) -> Vector:
         return vector(np.where(failed, 0, micros // unit), TIMESTAMP, valid(values), failed)
     if not is_float(values.type):
         return _from_units(SECOND)(arrays, zone)
-    found = np.trunc(numbers(values).astype(np.float64) * SECOND)
-    known, failed = valid(values) & ~np.isnan(found), ~(abs(found) < 2.0**63)
-    return vector(np.where(failed, 0, found), TIMESTAMP, known, failed)
-
-
-def _seconds(types: Types, constants: Constants) -> Signature | None:
-    t = types[0] if len(types) == 1 and is_numeric(types[0]) else None
-    return None if t is None else Signature((BIGINT if is_integer(t) else t,), TIMESTAMP)
-
-
-def _integral(types: Types, constants: Constants) -> Signature | None:
-    return Signature((BIGINT,), TIMESTAMP) if len(types) == 1 and is_integer(types[0]) else None
+    doubles = np.trunc(numbers(values).astype(np.float64) * SECOND)
+    known, failed = valid(values) & ~np.isnan(doubles), ~(abs(doubles) < 2.0**63)
+    return vector(np.where(failed, 0, doubles), TIMESTAMP, known, failed)
 
 
 def _trunc_law(argument: int, constants: Constants) -> Law | None:
-    return RISING if argument == 0 and _named_unit(constants[1]) in _DATE_UNITS else None
-
-
-def _first_rises_second_falls(argument: int, constants: Constants) -> Law | None:
-    return (RISING, FALLING)[argument]
+    return rising_first(argument, constants) if _named_unit(constants[1]) in _DATE_UNITS else None
 
 
 def _date_trunc_law(argument: int, constants: Constants) -> Law | None:
@@ -269,61 +216,54 @@ def _named_unit(constant: tuple[object] | None) -> str | None:
 
 _date_part = exactly([DATE], INT)
 _date_to_date = exactly([DATE], DATE)
-_to_timestamp = exactly([TIMESTAMP], TIMESTAMP)
-
-
-def _only(given: pa.DataType, result: pa.DataType) -> Callable[[Types, Constants], Signature | None]:
-    """These few functions cast nothing of their own accord."""
-    return lambda types, constants: Signature((given,), result) if list(types) == [given] else None
-
-
-_since_epoch = _only(TIMESTAMP, BIGINT)
 _shifting = exactly([DATE, INT], DATE)
-_between = exactly([DATE, DATE], INT)
-_day = _of_date(lambda days: to_civil(days)[2])
-
-
-def _date_shift(sign: int) -> _Kernel:
-    return lambda arrays, zone: shift_days(arrays, sign)
-
+_days_between = exactly([DATE, DATE], INT)
+_clock = unary(is_time, clock_type, INT)
+_integral = unary(is_integer, widen, TIMESTAMP)
+_number = unary(is_numeric, widen, TIMESTAMP)
+# Spark casts nothing to these of its own accord.
+_since_epoch = unary(lambda t: t == TIMESTAMP, result=BIGINT)
+_only_date = unary(lambda t: t == DATE, result=INT)
+_difference = _of_integers(operator.sub)
 
 TIME_FUNCTIONS = (
-    Function("year", _date_part, _of_date(lambda days: to_civil(days)[0]), rising, catalyst=("Year",)),
-    Function("quarter", _date_part, _of_date(lambda days: (to_civil(days)[1] + 2) // 3), catalyst=("Quarter",)),
-    Function("month", _date_part, _of_date(lambda days: to_civil(days)[1]), catalyst=("Month",)),
-    Function("day", _date_part, _day, aliases=("dayofmonth",), catalyst=("DayOfMonth",)),
-    Function("dayofweek", _date_part, _of_date(lambda days: (days + 4) % 7 + 1), catalyst=("DayOfWeek",)),
-    Function("weekday", _date_part, _of_date(lambda days: (days + 3) % 7), catalyst=("WeekDay",)),
-    Function("dayofyear", _date_part, _of_date(_day_of_year), catalyst=("DayOfYear",)),
-    Function("weekofyear", _date_part, _of_date(_week_of_year), catalyst=("WeekOfYear",)),
+    Function("year", _date_part, _of_integers(lambda days: to_civil(days)[0]), rising, catalyst=("Year",)),
+    Function("quarter", _date_part, _of_integers(lambda days: (to_civil(days)[1] + 2) // 3), catalyst=("Quarter",)),
+    Function("month", _date_part, _of_integers(lambda days: to_civil(days)[1]), catalyst=("Month",)),
+    Function(
+        "day",
+        _date_part,
+        _of_integers(lambda days: to_civil(days)[2]),
+        aliases=("dayofmonth",),
+        catalyst=("DayOfMonth",),
+    ),
+    Function("dayofweek", _date_part, _of_integers(lambda days: (days + 4) % 7 + 1), catalyst=("DayOfWeek",)),
+    Function("weekday", _date_part, _of_integers(lambda days: (days + 3) % 7), catalyst=("WeekDay",)),
+    Function("dayofyear", _date_part, _of_integers(_day_of_year), catalyst=("DayOfYear",)),
+    Function("weekofyear", _date_part, _of_integers(_week_of_year), catalyst=("WeekOfYear",)),
     Function("hour", _clock, _of_clock(HOUR, 24), catalyst=("Hour",)),
     Function("minute", _clock, _of_clock(MINUTE, 60), catalyst=("Minute",)),
     Function("second", _clock, _of_clock(SECOND, 60), catalyst=("Second",)),
-    Function("last_day", _date_to_date, _of_date(_last_day, DATE), rising, catalyst=("LastDay",)),
-    Function("date_add", _shifting, _date_shift(1), rising, aliases=("dateadd",), catalyst=("DateAdd",)),
-    Function("date_sub", _shifting, _date_shift(-1), _first_rises_second_falls, catalyst=("DateSub",)),
+    Function("last_day", _date_to_date, _of_integers(_last_day, DATE), rising, catalyst=("LastDay",)),
     Function(
-        "datediff",
-        _between,
-        _days_between,
-        _first_rises_second_falls,
-        aliases=("date_diff",),
-        catalyst=("DateDiff",),
+        "date_add", _shifting, _of_integers(operator.add, DATE), rising, aliases=("dateadd",), catalyst=("DateAdd",)
     ),
-    Function("add_months", _shifting, _add_months, rising, catalyst=("AddMonths",)),
+    Function("date_sub", _shifting, _of_integers(operator.sub, DATE), opposed, catalyst=("DateSub",)),
+    Function("datediff", _days_between, _difference, opposed, aliases=("date_diff",), catalyst=("DateDiff",)),
+    Function("add_months", _shifting, _of_integers(add_months, DATE), rising, catalyst=("AddMonths",)),
     Function("date_trunc", _truncating(0, TIMESTAMP), _date_trunc, _date_trunc_law, catalyst=("TruncTimestamp",)),
     Function("trunc", _truncating(1, DATE), _trunc, _trunc_law, catalyst=("TruncDate",)),
-    Function("to_date", _date_to_date, _unchanged, rising),
-    Function("to_timestamp", _to_timestamp, _unchanged, rising),
-    Function("unix_date", _only(DATE, INT), _as(INT), rising, catalyst=("UnixDate",)),
+    Function("to_date", _date_to_date, unchanged, rising),
+    Function("to_timestamp", exactly([TIMESTAMP], TIMESTAMP), unchanged, rising),
+    Function("unix_date", _only_date, _as(INT), rising, catalyst=("UnixDate",)),
     Function("date_from_unix_date", exactly([INT], DATE), _as(DATE), rising, catalyst=("DateFromUnixDate",)),
     Function("unix_seconds", _since_epoch, _units_since_epoch(SECOND), rising, catalyst=("UnixSeconds",)),
     Function("unix_millis", _since_epoch, _units_since_epoch(1000), rising, catalyst=("UnixMillis",)),
     Function("unix_micros", _since_epoch, _units_since_epoch(1), rising, catalyst=("UnixMicros",)),
-    Function("timestamp_seconds", _seconds, _from_seconds, rising, catalyst=("SecondsToTimestamp",)),
+    Function("timestamp_seconds", _number, _from_seconds, rising, catalyst=("SecondsToTimestamp",)),
     Function("timestamp_millis", _integral, _from_units(1000), rising, catalyst=("MillisToTimestamp",)),
     Function("timestamp_micros", _integral, _from_units(1), rising, catalyst=("MicrosToTimestamp",)),
     Function("make_date", exactly([INT, INT, INT], DATE), _make_date, catalyst=("MakeDate",)),
     Function("make_timestamp", _time_fields, _make_timestamp, catalyst=("MakeTimestamp",)),
-    Function("next_day", exactly([DATE, STRING], DATE), _next_day, _next_day_law, catalyst=("NextDay",)),
+    Function("next_day", exactly([DATE, STRING], DATE), _next_day, rising_first, catalyst=("NextDay",)),
 )

@@ -25,18 +25,9 @@ from penstock.expr.kernels import cast_text as text
 from penstock.expr.kernels import cast_time as time
 from penstock.expr.kernels.physical import fail_all
 from penstock.expr.kernels.vector import Vector
-from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_float, is_integer, type_name
+from penstock.expr.types import TYPE_NAMES, is_decimal, is_float, is_integer, type_name
 
 _Cast = Callable[[pa.Array, pa.DataType, str], Vector]
-_KINDS = {
-    pa.bool_(): "boolean",
-    pa.string(): "string",
-    pa.binary(): "binary",
-    pa.date32(): "date",
-    TIMESTAMP: "timestamp",
-    TIMESTAMP_NTZ: "timestamp_ntz",
-    pa.null(): "void",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +104,7 @@ def castable(source: pa.DataType, to: pa.DataType) -> bool:
 
 
 def cast(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
-    """The values as Spark casts them in a session of the given zone; ValueError for an unknown cast."""
+    """The values as Spark casts them in a session with this time zone; ValueError for an unknown cast."""
     source = values.type
     if source == to:
         return Vector(values)
@@ -137,7 +128,7 @@ def fails_as_spark(source: pa.DataType, to: pa.DataType) -> bool:
 def cast_law(source: pa.DataType, to: pa.DataType) -> Law | None:
     """How the result of a cast moves with its argument; None when nothing is declared.
 
-    >>> cast_law(TIMESTAMP, pa.date32())
+    >>> cast_law(pa.timestamp("us", tz="UTC"), pa.date32())
     Law(direction=1, clock=True, slack=0, total=False)
     >>> cast_law(pa.string(), pa.int32()) is None
     True
@@ -155,4 +146,4 @@ def _kind(t: pa.DataType) -> str:
         return "float"
     if is_decimal(t):
         return "decimal"
-    return _KINDS.get(t, "")
+    return TYPE_NAMES.get(t, "")

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.expr.kernels.decimals import NARROW_DIGITS, decimal_vector, rescaled, truncated, unscaled
-from penstock.expr.kernels.physical import by_distinct, numbers, valid, vector
+from penstock.expr.kernels.physical import by_distinct, integer_vector, numbers, valid, vector
 from penstock.expr.kernels.vector import Vector, union
 from penstock.expr.types import integer_range
 
@@ -23,24 +23,21 @@ _EXACT_DIGITS = 15  # of whole numbers that a double holds
 
 def integer_to_integer(values: pa.Array, to: pa.DataType) -> Vector:
     """Fails outside the range of the target."""
-    low, high = integer_range(to)
-    found = numbers(values).astype(np.int64)
-    return vector(found, to, valid(values), (found < low) | (found > high))
+    return integer_vector(numbers(values).astype(np.int64), to, valid(values))
 
 
 def number_to_float(values: pa.Array, to: pa.DataType) -> Vector:
     """Integers, booleans and floats to `float` or `double`: the nearest value, as in Java."""
     with np.errstate(over="ignore"):
-        found = numbers(values).astype(to.to_pandas_dtype())
-    return vector(found, to, valid(values))
+        return vector(numbers(values).astype(to.to_pandas_dtype()), to, valid(values))
 
 
 def float_to_integer(values: pa.Array, to: pa.DataType) -> Vector:
     """Cut towards zero. Spark's limits are doubles, so 2^63 itself becomes the largest bigint."""
     low, high = integer_range(to)
-    found = numbers(values).astype(np.float64)
-    fits = (np.floor(found) <= float(high)) & (np.ceil(found) >= float(low))
-    kept = np.where(fits, found, 0.0)
+    doubles = numbers(values).astype(np.float64)
+    fits = (np.floor(doubles) <= float(high)) & (np.ceil(doubles) >= float(low))
+    kept = np.where(fits, doubles, 0.0)
     top = kept >= 2.0**63
     cut = np.where(top, 0.0, kept).astype(np.int64)
     return vector(np.where(top, np.int64(2**63 - 1), cut), to, valid(values), ~fits)
@@ -60,11 +57,9 @@ def boolean_to_integer(values: pa.Array, to: pa.DataType) -> Vector:
 
 def whole_to_decimal(values: pa.Array, to: pa.DataType) -> Vector:
     """Integers and booleans to decimals; fails when the digits do not fit."""
-    found = numbers(values).astype(np.int64)
-    digits = _MOST_DIGITS + to.scale
-    return decimal_vector(
-        rescaled(found.astype(object) if digits > NARROW_DIGITS else found, 0, to.scale), to, valid(values)
-    )
+    narrow = _MOST_DIGITS + to.scale <= NARROW_DIGITS
+    integers = numbers(values).astype(np.int64).astype(np.int64 if narrow else object)
+    return decimal_vector(rescaled(integers, 0, to.scale), to, valid(values))
 
 
 def rescale(values: pa.Array, to: pa.DataType) -> Vector:
@@ -82,18 +77,15 @@ def decimal_to_integer(values: pa.Array, to: pa.DataType) -> Vector:
     """
     if values.type.precision > NARROW_DIGITS and to != pa.int64():
         return float_to_integer(decimal_to_float(values, pa.float64()).values, to)
-    low, high = integer_range(to)
-    found = truncated(unscaled(values, 0), values.type.scale)
-    outside = np.asarray((found < low) | (found > high), np.bool_)
-    return vector(np.where(outside, 0, found), to, valid(values), outside)
+    return integer_vector(truncated(unscaled(values, 0), values.type.scale), to, valid(values))
 
 
 def decimal_to_float(values: pa.Array, to: pa.DataType) -> Vector:
     """The nearest double; the nearest float, failing where rounding twice could give its neighbour."""
     if values.type.precision <= _EXACT_DIGITS:
         # Both sides of the division are whole numbers that a double holds exactly, so it rounds once.
-        found = unscaled(values, 0).astype(np.float64) / float(10**values.type.scale)
-        double = vector(found, pa.float64(), valid(values))
+        quotients = unscaled(values, 0).astype(np.float64) / float(10**values.type.scale)
+        double = vector(quotients, pa.float64(), valid(values))
     else:
         double = by_distinct(values, pa.float64(), float)
     return double if to == pa.float64() else narrow_parsed(double)
@@ -105,11 +97,10 @@ def narrow_parsed(double: Vector) -> Vector:
     Java rounds the digits once. Rounding the double again gives the same unless it lies exactly between two
     floats (its last 29 bits are a one and zeros) or is so small that a float has fewer bits for it.
     """
-    found = numbers(double.values)
+    doubles = numbers(double.values)
     with np.errstate(over="ignore"):
-        narrow = found.astype(np.float32)
-    between = (found.view(np.int64) & ((1 << 29) - 1)) == 1 << 28
-    tiny = (found != 0) & (np.abs(found) < float(np.finfo(np.float32).tiny))
-    known = valid(double.values)
-    narrowed = vector(narrow, pa.float32(), known, between | tiny)
+        floats = doubles.astype(np.float32)
+    between = (doubles.view(np.int64) & ((1 << 29) - 1)) == 1 << 28
+    tiny = (doubles != 0) & (np.abs(doubles) < float(np.finfo(np.float32).tiny))
+    narrowed = vector(floats, pa.float32(), valid(double.values), between | tiny)
     return Vector(narrowed.values, union(double.failed, narrowed.failed))

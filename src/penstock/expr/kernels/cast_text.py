@@ -101,10 +101,10 @@ def parse_boolean(text: str) -> bool:
 
 def parse_date(text: str) -> int:
     """`yyyy`, `yyyy-m` or `yyyy-m-d`; after a whole date anything may follow a space or a `T`."""
-    found = _DATE.fullmatch(text.strip(_TRIM_ALL))
-    if found is None:
+    match = _DATE.fullmatch(text.strip(_TRIM_ALL))
+    if match is None:
         raise ValueError(text)
-    days = _days(*(1 if part is None else int(part) for part in found.groups()))
+    days = _days(*(1 if part is None else int(part) for part in match.groups()))
     if not -(2**31) <= days < 2**31:
         raise ValueError(text)
     return days
@@ -112,10 +112,10 @@ def parse_date(text: str) -> int:
 
 def parse_timestamp(text: str) -> tuple[int, str | None]:
     """Microseconds on the clock, and the zone that the text names; digits after the sixth are dropped."""
-    found = _TIMESTAMP.fullmatch(text.strip(_TRIM_ALL))
-    if found is None:
+    match = _TIMESTAMP.fullmatch(text.strip(_TRIM_ALL))
+    if match is None:
         raise ValueError(text)
-    year, month, day, hour, minute, second, fraction, zone = found.groups()
+    year, month, day, hour, minute, second, fraction, zone = match.groups()
     days = _days(int(year), int(month or 1), int(day or 1))
     clock = [int(part or 0) for part in (hour, minute, second)]
     if clock[0] > 23 or clock[1] > 59 or clock[2] > 59:
@@ -135,10 +135,10 @@ def string_to_integer(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
     low, high = integer_range(to)
 
     def read(text: str) -> int:
-        found = parse_integer(text)
-        if not low <= found <= high:
+        integer = parse_integer(text)
+        if not low <= integer <= high:
             raise ValueError(text)
-        return found
+        return integer
 
     return by_distinct(values, to, read)
 

@@ -2,7 +2,7 @@
 
 A TIMESTAMP is an instant, a DATE and a TIMESTAMP_NTZ are readings of a calendar and a clock. In UTC, and in
 every fixed offset, the way between them is one addition; elsewhere it goes through the zone's transitions.
-Days and seconds of instants before 1970 are found by floor division: one microsecond before the epoch is
+Days and seconds of instants before 1970 are computed by floor division: one microsecond before the epoch is
 1969-12-31.
 
 Rows fail where the result does not fit its type, and where this machine's zone data cannot be trusted to be
@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.expr.kernels.civil import DAY, SECOND, Int64s
-from penstock.expr.kernels.physical import numbers, valid, vector
+from penstock.expr.kernels.physical import integer_vector, numbers, valid, vector
 from penstock.expr.kernels.vector import Mask, Vector
 from penstock.expr.kernels.zone_rules import rules_of
 from penstock.expr.kernels.zones import SAFE, fixed_offset, from_local, start_of_day, to_local
-from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ, integer_range
+from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ
 
 _DATE = pa.date32()
 _MOST_DAYS = (2**63 - 1) // DAY
@@ -29,22 +29,22 @@ def in_doubt(micros: Int64s, zone: str) -> Mask:
     """The rows whose way through a zone could overflow, or that lie before what is known of the zone."""
     if fixed_offset(zone) == 0:
         return np.zeros(micros.shape, np.bool_)
-    found = (micros < SAFE[0]) | (micros > SAFE[1])
+    doubtful = (micros < SAFE[0]) | (micros > SAFE[1])
     if fixed_offset(zone) is None:
-        found |= micros < rules_of(zone).known_from
-    return np.asarray(found, np.bool_)
+        doubtful |= micros < rules_of(zone).known_from
+    return np.asarray(doubtful, np.bool_)
 
 
 def local_micros(values: pa.Array, zone: str) -> tuple[Int64s, Mask]:
     """What the clock shows at a date, timestamp or zoneless timestamp, and the rows that fail."""
-    found = numbers(values).astype(np.int64)
+    stored = numbers(values).astype(np.int64)
     if values.type == _DATE:
-        beyond = np.abs(found) > _MOST_DAYS
-        return np.where(beyond, 0, found) * DAY, beyond
+        beyond = np.abs(stored) > _MOST_DAYS
+        return np.where(beyond, 0, stored) * DAY, beyond
     if values.type == TIMESTAMP_NTZ:
-        return found, np.zeros(found.shape, np.bool_)
-    doubt = in_doubt(found, zone)
-    return to_local(np.where(doubt, 0, found), zone), doubt
+        return stored, np.zeros(stored.shape, np.bool_)
+    doubtful = in_doubt(stored, zone)
+    return to_local(np.where(doubtful, 0, stored), zone), doubtful
 
 
 def local_days(values: pa.Array, zone: str) -> tuple[Int64s, Mask]:
@@ -75,28 +75,24 @@ def between_timestamps(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
     if to == TIMESTAMP_NTZ:
         local, failed = local_micros(values, zone)
         return vector(local, to, valid(values), failed)
-    found = numbers(values)
-    return timestamps_from_local(found, valid(values), zone)
+    return timestamps_from_local(numbers(values), valid(values), zone)
 
 
-def timestamps_from_local(local: Int64s, known: Mask, zone: str, failed: Mask | None = None) -> Vector:
+def timestamps_from_local(local: Int64s, known: Mask, zone: str) -> Vector:
     """The instants of readings on the clock of a zone."""
-    doubt = in_doubt(local, zone)
-    wrong = doubt if failed is None else doubt | failed
-    return vector(from_local(np.where(wrong, 0, local), zone), TIMESTAMP, known, wrong)
+    doubtful = in_doubt(local, zone)
+    return vector(from_local(np.where(doubtful, 0, local), zone), TIMESTAMP, known, doubtful)
 
 
 def seconds_to_timestamp(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
     """Whole seconds since the epoch. Spark does not fail beyond the range: it takes the nearest end of it."""
-    found = numbers(values).astype(np.int64)
+    seconds = numbers(values).astype(np.int64)
     limit = (2**63 - 1) // SECOND
-    inside = np.clip(found, -limit, limit) * SECOND
-    ended = np.where(found > limit, 2**63 - 1, np.where(found < -limit, -(2**63), inside))
-    return vector(ended, to, valid(values))
+    inside = np.clip(seconds, -limit, limit) * SECOND
+    micros = np.where(seconds > limit, 2**63 - 1, np.where(seconds < -limit, -(2**63), inside))
+    return vector(micros, to, valid(values))
 
 
 def timestamp_to_seconds(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
     """Whole seconds since the epoch, rounded down."""
-    low, high = integer_range(to)
-    found = numbers(values) // SECOND
-    return vector(found, to, valid(values), (found < low) | (found > high))
+    return integer_vector(numbers(values) // SECOND, to, valid(values))

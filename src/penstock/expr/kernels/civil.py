@@ -57,3 +57,11 @@ def month_length(year: Int64s, month: Int64s) -> Int64s:
     """The number of days in each month."""
     lengths = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int64)
     return np.asarray(lengths[month] + ((month == 2) & is_leap(year)), np.int64)
+
+
+def add_months(days: npt.NDArray[np.integer], months: npt.NDArray[np.integer] | int) -> Int64s:
+    """The same day of another month, or that month's last."""
+    year, month, day = to_civil(days)
+    total = year * 12 + month - 1 + months
+    year, month = total // 12, total % 12 + 1
+    return to_days(year, month, np.minimum(day, month_length(year, month)))

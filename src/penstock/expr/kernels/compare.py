@@ -42,9 +42,9 @@ def is_member(values: pa.Array, options: pa.Array, has_null: bool) -> pa.Array:
     """`values IN (options…)`; options hold no null, `has_null` says whether the list did."""
     if is_float(values.type):
         values, options = _one_zero_one_nan(values), _one_zero_one_nan(options)
-    found = pc.is_in(values, value_set=options)
-    found = pc.if_else(pc.is_valid(values), found, pa.scalar(None, pa.bool_()))
-    return pc.if_else(found, True, pa.scalar(None, pa.bool_())) if has_null else found
+    unknown = pa.scalar(None, pa.bool_())
+    members = pc.if_else(pc.is_valid(values), pc.is_in(values, value_set=options), unknown)
+    return pc.if_else(members, True, unknown) if has_null else members
 
 
 def _one_zero_one_nan(values: pa.Array) -> pa.Array:

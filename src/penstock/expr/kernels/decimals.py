@@ -93,8 +93,8 @@ def decimal_vector(integers: Numbers, to: pa.DataType, known: Mask, failed: Mask
     else:
         words[:, 0], words[:, 1] = kept, kept >> 63
     validity = None if shown.all() else pa.py_buffer(np.packbits(shown, bitorder="little").tobytes())
-    found = pa.Array.from_buffers(to, len(kept), [validity, pa.py_buffer(words.tobytes())])
-    return Vector(found, wrong if wrong.any() else None)
+    values = pa.Array.from_buffers(to, len(kept), [validity, pa.py_buffer(words.tobytes())])
+    return Vector(values, wrong if wrong.any() else None)
 
 
 def _wide_at(integers: Numbers, to: pa.DataType) -> Numbers:

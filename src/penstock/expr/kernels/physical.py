@@ -7,7 +7,8 @@ that a value which nobody may read is at least not a plausible one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.expr.kernels.vector import Mask, Vector
+from penstock.expr.types import integer_range
 
 Numbers = npt.NDArray[Any]
 
@@ -43,22 +45,26 @@ def valid(values: pa.Array) -> Mask:
 
 def all_valid(*arrays: pa.Array) -> Mask:
     """The rows in which no argument is null."""
-    found = valid(arrays[0])
-    for values in arrays[1:]:
-        found = found & valid(values)
-    return found
+    return reduce(np.logical_and, map(valid, arrays))
 
 
-def vector(found: Numbers, to: pa.DataType, known: Mask, failed: Mask | None = None) -> Vector:
+def vector(values: Numbers, to: pa.DataType, known: Mask, failed: Mask | None = None) -> Vector:
     """A vector of physical values; rows outside `known` are null, and only rows inside it can fail."""
     wrong = None if failed is None else failed & known
     if wrong is not None and not wrong.any():
         wrong = None
     shown = known if wrong is None else known & ~wrong
     storage = _STORAGE.get(str(to), to)
-    typed = found.astype(storage.to_pandas_dtype(), copy=False)
+    typed = values.astype(storage.to_pandas_dtype(), copy=False)
     mask = None if shown.all() else ~shown
     return Vector(pa.array(typed, storage, mask=mask, from_pandas=False).view(to), wrong)
+
+
+def integer_vector(values: Numbers, to: pa.DataType, known: Mask, failed: Mask | None = None) -> Vector:
+    """A vector of integers, dates or timestamps; rows outside of the range of the type fail."""
+    low, high = integer_range(_STORAGE.get(str(to), to))
+    outside = np.asarray((values < low) | (values > high), np.bool_)
+    return vector(np.where(outside, 0, values), to, known, outside if failed is None else outside | failed)
 
 
 def blank_failed(values: pa.Array, failed: Mask) -> Vector:
@@ -67,6 +73,11 @@ def blank_failed(values: pa.Array, failed: Mask) -> Vector:
     if not wrong.any():
         return Vector(values)
     return Vector(pc.if_else(pa.array(wrong), pa.scalar(None, values.type), values), wrong)
+
+
+def unchanged(arrays: Sequence[pa.Array], zone: str) -> Vector:
+    """The kernel of a function that is its first argument, cast as its signature says."""
+    return Vector(arrays[0])
 
 
 def fail_all(values: pa.Array, to: pa.DataType) -> Vector:
@@ -88,6 +99,6 @@ def by_distinct(values: pa.Array, to: pa.DataType, read: Callable[[Any], Any]) -
         except ValueError:
             results.append(None)
     storage = _STORAGE.get(str(to), to)
-    found = pa.array(results, storage).view(to).take(encoded.indices)
-    failed = valid(values) & ~valid(found)
-    return Vector(found, failed if failed.any() else None)
+    computed = pa.array(results, storage).view(to).take(encoded.indices)
+    failed = valid(values) & ~valid(computed)
+    return Vector(computed, failed if failed.any() else None)

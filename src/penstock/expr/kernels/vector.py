@@ -26,13 +26,13 @@ class Vector:
 
 
 def union(*masks: Mask | None) -> Mask | None:
-    """Rows that failed in any of the given masks.
+    """Rows that failed in any of the masks.
 
     >>> union(None, np.array([True, False]))
     array([ True, False])
     """
-    found: Mask | None = None
+    failed: Mask | None = None
     for mask in masks:
         if mask is not None:
-            found = mask if found is None else found | mask
-    return found if found is not None and found.any() else None
+            failed = mask if failed is None else failed | mask
+    return failed if failed is not None and failed.any() else None

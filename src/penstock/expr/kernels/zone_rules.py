@@ -31,12 +31,9 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-Int64s = npt.NDArray[np.int64]
+from penstock.expr.kernels.civil import DAY, SECOND, Int64s
 
-SECOND = 1_000_000
-DAY = 86_400 * SECOND
 CYCLE = 146_097 * DAY
 FOLD_FROM = (date(2500, 1, 1) - date(1970, 1, 1)).days * DAY
 
@@ -89,8 +86,8 @@ def _read(name: str) -> tuple[bytes, bool]:
     try:
         return importlib.resources.files("tzdata.zoneinfo").joinpath(*name.split("/")).read_bytes(), True
     except (ModuleNotFoundError, FileNotFoundError):
-        found = (path for path in (Path(folder, *name.split("/")) for folder in zoneinfo.TZPATH) if path.is_file())
-        return next(found).read_bytes(), False
+        paths = (Path(folder, *name.split("/")) for folder in zoneinfo.TZPATH)
+        return next(path for path in paths if path.is_file()).read_bytes(), False
 
 
 def _parse(raw: bytes, name: str) -> tuple[list[int], list[int], str]:
@@ -113,12 +110,12 @@ def _parse(raw: bytes, name: str) -> tuple[list[int], list[int], str]:
 
 def _written_out(footer: str, name: str, last: int | None) -> tuple[list[int], list[int]]:
     """The transitions after `last` up to the year of folding, by the rule at the file's end."""
-    found = _FOOTER.fullmatch(footer)
-    if found is None:
+    match = _FOOTER.fullmatch(footer)
+    if match is None:
         if footer == "":
             return [], []
         raise ValueError(f"time zone {name!r}: cannot read its rule {footer!r}")
-    standard, summer, *rules = found.groups()
+    standard, summer, *rules = match.groups()
     if rules[0] is None:
         return [], []
     base = -_seconds(standard)

@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from penstock.expr.kernels.civil import DAY, SECOND, Int64s
 from penstock.expr.kernels.vector import Mask
-from penstock.expr.kernels.zone_rules import CYCLE, DAY, FOLD_FROM, SECOND, Int64s, rules_of
+from penstock.expr.kernels.zone_rules import CYCLE, FOLD_FROM, rules_of
 
 # No offset exceeds 18 hours; within these limits neither the way to local time nor the way back can overflow.
 SAFE = (-(2**63) + 2 * DAY, 2**63 - 1 - 2 * DAY)
@@ -47,10 +48,10 @@ def fixed_offset(zone: str) -> int | None:
     """The microseconds of `UTC` or of an offset like `+02:00`; None for the name of a region."""
     if zone in _UTC:
         return 0
-    found = _OFFSET.fullmatch(zone)
-    if found is None:
+    match = _OFFSET.fullmatch(zone)
+    if match is None:
         return None
-    sign, *parts = (part for part in found.groups() if part is not None)
+    sign, *parts = (part for part in match.groups() if part is not None)
     hours, minutes, seconds = ([int(part) for part in parts] + [0, 0])[:3]
     total = hours * 3600 + minutes * 60 + seconds
     if minutes > 59 or seconds > 59 or total > 18 * 3600:
@@ -59,7 +60,7 @@ def fixed_offset(zone: str) -> int | None:
 
 
 def to_local(micros: Int64s, zone: str) -> Int64s:
-    """The wall clock of `zone` at the given instants, as microseconds of a zoneless calendar.
+    """The wall clock of `zone` at these instants, as microseconds of a zoneless calendar.
 
     >>> to_local(np.array([0]), "America/New_York") // SECOND
     array([-18000])
@@ -89,7 +90,7 @@ def in_zone(value: Any, zone: str) -> Any:
 
 
 def from_local(local: Int64s, zone: str) -> Int64s:
-    """The instants at which the clock of `zone` showed the given local times.
+    """The instants at which the clock of `zone` showed these local times.
 
     >>> from_local(np.array([0]), "America/New_York") // SECOND
     array([18000])
@@ -102,7 +103,7 @@ def from_local(local: Int64s, zone: str) -> Int64s:
 
 
 def keep_offset(local: Int64s, offset: Int64s, zone: str) -> Int64s:
-    """The same, but where a local time has two instants, the one with the given offset, as Java prefers it."""
+    """The same, but where a local time has two instants, the one with this offset, as Java prefers it."""
     kept = local - offset
     if fixed_offset(zone) is not None:
         return kept
@@ -110,12 +111,12 @@ def keep_offset(local: Int64s, offset: Int64s, zone: str) -> Int64s:
 
 
 def start_of_day(local_midnights: Int64s, zone: str) -> Int64s:
-    """The first instants of the days that begin at the given local times."""
+    """The first instants of the days that begin at these local times."""
     instants = from_local(local_midnights, zone)
     if is_fixed(zone):
         return instants
     rules = rules_of(zone)
-    # After a gap the clock reads later than the midnight asked for: the day began at the transition itself.
+    # After a gap the clock reads later than that midnight: the day began at the transition itself.
     late = to_local(instants, zone) - local_midnights
     passed = np.searchsorted(rules.instants, _folded(instants), side="right")
     since = _folded(instants) - rules.instants[np.maximum(passed - 1, 0)]
