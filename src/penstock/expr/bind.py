@@ -1,6 +1,6 @@
 """A parsed tree bound to a schema: names resolved, types known, implicit casts written out, constants folded.
 
-The rules are Spark's in ANSI mode, its default. Names resolve without regard to case unless told otherwise. A
+The rules are Spark's in ANSI mode, its default. Names are case-insensitive unless the context says otherwise. A
 comparison of two types inserts the cast Spark would insert, on the column where Spark puts it on the column:
 `p = 5` on a string column is `CAST(p AS bigint) = 5`.
 
@@ -31,22 +31,7 @@ from penstock.expr.kernels.evaluate import evaluate_constant
 from penstock.expr.kernels.python_values import from_arrow, to_arrow
 from penstock.expr.kernels.zones import is_fixed
 from penstock.expr.missing_quotes import quoted_date, quoted_word
-from penstock.expr.tree import (
-    And,
-    Call,
-    Cast,
-    Column,
-    Compare,
-    Expr,
-    In,
-    Like,
-    Literal,
-    Lookup,
-    Not,
-    Or,
-    fold,
-    rebuild,
-)
+from penstock.expr.tree import And, Call, Cast, Column, Compare, Expr, In, Like, Literal, Lookup, Not, Or, fold, rebuild
 from penstock.expr.types import (
     TIMESTAMP,
     common_type_of,
@@ -110,7 +95,7 @@ class _Binder:
             case And() | Or() | Not():
                 return rebuild(node, [self.boolean(child) for child in children])
             case Cast():
-                return self.cast(node, children[0])
+                return self.folded(rebuild(node, children))
             case Lookup():
                 return self.lookup(node, children[0], children[1])
             case Call():
@@ -119,31 +104,31 @@ class _Binder:
 
     def column(self, node: Column) -> Expr:
         fields: list[pa.Field] = list(self.schema)
-        found: Expr | None = None
+        column: Expr | None = None
         path: list[str] = []
         for i, name in enumerate(node.path):
             field = self.field(fields, name, node, path)
             path.append(field.name)
-            found = Column(tuple(path), field.type, at=node.at)
+            column = Column(tuple(path), field.type, at=node.at)
             if pa.types.is_struct(field.type):
                 fields = list(field.type)
             elif pa.types.is_map(field.type) and i + 2 == len(node.path):
-                return self.lookup(Lookup(found, found, at=node.at), found, Literal(node.path[-1], pa.string()))
+                return self.lookup(Lookup(column, column, at=node.at), column, Literal(node.path[-1], pa.string()))
             elif i + 1 < len(node.path):
                 message = f"{'.'.join(path)} is {type_name(field.type)} and has no field {node.path[i + 1]!r}"
                 raise UnknownColumnError(message, self.text, node.at)
-        assert found is not None
-        return found
+        assert column is not None
+        return column
 
     def field(self, fields: list[pa.Field], name: str, node: Column, path: list[str]) -> pa.Field:
-        fits = [f for f in fields if f.name == name]
-        if not fits and not self.context.case_sensitive:
-            fits = [f for f in fields if f.name.lower() == name.lower()]
-        if len(fits) == 1:
-            return fits[0]
+        matches = [f for f in fields if f.name == name]
+        if not matches and not self.context.case_sensitive:
+            matches = [f for f in fields if f.name.lower() == name.lower()]
+        if len(matches) == 1:
+            return matches[0]
         where = f" in {'.'.join(path)}" if path else ""
-        if fits:
-            names = ", ".join(f.name for f in fits)
+        if matches:
+            names = ", ".join(f.name for f in matches)
             raise UnknownColumnError(f"column {name!r}{where} is ambiguous: {names}", self.text, node.at)
         hint = name_hint(name, [f.name for f in fields])
         raise UnknownColumnError(f"unknown column {name!r}{where}", self.text, node.at, hint=hint)
@@ -162,16 +147,16 @@ class _Binder:
 
     def membership(self, node: In, child: Expr) -> Expr:
         """All options are compared in one type, that of the whole list; columns among them make it an OR."""
-        listed = [fold(option, self.visit) for option in node.options]
-        unknown = child.type is None or any(option.type is None for option in listed)
-        common = None if unknown else self.common([child, *listed], node)
-        if all(isinstance(option, Literal) for option in listed):
-            bound = In(child, tuple(listed), at=node.at)
+        options = [fold(option, self.visit) for option in node.options]
+        unknown = child.type is None or any(option.type is None for option in options)
+        common = None if unknown else self.common([child, *options], node)
+        if all(isinstance(option, Literal) for option in options):
+            bound = In(child, tuple(options), at=node.at)
             return (
                 bound if common is None else In(self.to(child, common, node), self.options(bound, common), at=node.at)
             )
         value = child if common is None else self.to(child, common, node)
-        others = listed if common is None else [self.to(option, common, node) for option in listed]
+        others = options if common is None else [self.to(option, common, node) for option in options]
         arms = tuple(Compare("=", value, other, at=node.at) for other in others)
         return arms[0] if len(arms) == 1 else Or(arms, at=node.at)
 
@@ -180,15 +165,15 @@ class _Binder:
         kinds = {option.type for option in node.options}
         if kinds <= {to}:
             return node.options
-        found: dict[int, Literal] = {}
+        literals: dict[int, Literal] = {}
         for kind in kinds:
             these = [(i, option) for i, option in enumerate(node.options) if option.type == kind]
             vector = cast_values(to_arrow([option.value for _, option in these], kind), to, self.context.timezone)
             if vector.failed is not None:
                 raise self.unreadable(these[int(np.argmax(vector.failed))][1], to)
             values = from_arrow(vector.values)
-            found.update((i, Literal(v, to, at=o.at)) for (i, o), v in zip(these, values, strict=True))
-        return tuple(found[i] for i in range(len(node.options)))
+            literals.update((i, Literal(v, to, at=o.at)) for (i, o), v in zip(these, values, strict=True))
+        return tuple(literals[i] for i in range(len(node.options)))
 
     def common(self, sides: list[Expr], node: Expr) -> pa.DataType | None:
         """The type to compare in; None for decimals too wide for Spark to compare exactly."""
@@ -200,12 +185,12 @@ class _Binder:
         if all(is_decimal(t) or is_integer(t) for t in distinct) or (common is not None and pa.types.is_struct(common)):
             return None
         names = " with ".join(dict.fromkeys(type_name(side.type) for side in sides))
-        what = f"cannot compare {names}: {node}"
-        what = what if len(what) < 200 else what[:197] + "..."
+        message = f"cannot compare {names}: {node}"
+        message = message if len(message) < 200 else message[:197] + "..."
         time = next((t for t in distinct if pa.types.is_date32(t) or is_timestamp(t)), None)
         number = time is not None and all(t == time or is_numeric(t) for t in distinct)
         hint = quoted_date(node, time, self.text) if number else None
-        raise TypeMismatchError(what, self.text, node.at, hint=hint)
+        raise TypeMismatchError(message, self.text, node.at, hint=hint)
 
     def to(self, child: Expr, to: pa.DataType, node: Expr) -> Expr:
         """`child` as `to`, folded when it is a constant."""
@@ -242,9 +227,6 @@ class _Binder:
             return self.to(child, pa.bool_(), child)
         message = f"{child} is {type_name(child.type)}, not a condition"
         raise TypeMismatchError(message, self.text, child.at, expected="a boolean")
-
-    def cast(self, node: Cast, child: Expr) -> Expr:
-        return self.folded(rebuild(node, [child]))
 
     def lookup(self, node: Lookup, container: Expr, key: Expr) -> Expr:
         t = container.type
@@ -283,22 +265,19 @@ class _Binder:
         pairs = list(zip(node.args, signature.arguments, strict=True))
         if not all(castable(arg.type, t) for arg, t in pairs):
             return node
-        args = []
-        for arg, t in pairs:
-            if isinstance(arg, Literal) and arg.type != t:
-                vector = cast_values(to_arrow([arg.value], arg.type), t, self.context.timezone)
-                if vector.failed is not None:
-                    return node  # Spark would raise here; it is left to Spark
-            args.append(self.to(arg, t, node))
+        try:
+            args = tuple(self.to(arg, t, node) for arg, t in pairs)
+        except TypeMismatchError:  # of a constant: Spark raises here, so it is left to Spark
+            return node
         hint = quoted_word(node, self.text) if any(arg.type == pa.string() for arg in node.args) else None
-        return Call(node.name, tuple(args), signature.result, at=node.at, hint=hint)
+        return Call(node.name, args, signature.result, at=node.at, hint=hint)
 
     def folded(self, node: Expr) -> Expr:
         """A call over constants is a constant, unless it fails."""
         if node.type is None or not node.children or not all(isinstance(c, Literal) for c in node.children):
             return node
-        found = evaluate_constant(node, self.context.timezone)
-        return node if found is None else Literal(found[0], node.type, at=node.at)
+        value = evaluate_constant(node, self.context.timezone)
+        return node if value is None else Literal(value[0], node.type, at=node.at)
 
     def moment(self, name: str) -> Literal | None:
         now = self.context.now
@@ -342,7 +321,7 @@ def _fits(value: Any, t: pa.DataType) -> bool:
 def _with_its_digits(written: Expr, bound: Expr) -> Expr:
     """Beside a decimal, an integer that is written out has as many digits as it has; any other has those of its type.
 
-    For other types than int, `2L` and `CAST(2 AS bigint)` cannot be told apart here.
+    For other types than int, `2L` and `CAST(2 AS bigint)` look the same here.
     """
     if not isinstance(written, Literal) or written.type != pa.int32() or written.value is None:
         return bound

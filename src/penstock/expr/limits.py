@@ -1,4 +1,4 @@
-"""How large a predicate may be: what is beyond is refused by one line, before it costs minutes or all memory.
+"""How large a predicate may be: larger ones are refused with an error before they cost minutes or all memory.
 
 Reading a text, binding it and judging by it take time in proportion to its size, and so does the evaluation of each
 file's rows. What counts for both is the number of *operations*: tests, functions and casts. An IN list is one
@@ -19,10 +19,10 @@ MAX_OPERATIONS = 20_000
 
 
 def checked_text(text: object) -> str:
-    """The text of a predicate; what is none, or is too long to be read, is refused."""
+    """The text of a predicate; refuses other objects, and text that is too long."""
     if not isinstance(text, str):
-        what = f"a predicate is text, found {type(text).__name__}"
-        raise PredicateError(what, hint="write it as Spark SQL: \"app = 'a'\", or TRUE for all rows")
+        message = f"expected a predicate as text, not {type(text).__name__}"
+        raise PredicateError(message, hint="write it as Spark SQL: \"app = 'a'\", or TRUE for all rows")
     if len(text) > MAX_LENGTH:
         raise PredicateError(f"the predicate has {len(text):,} characters; at most {MAX_LENGTH:,} are read")
     return text
@@ -31,8 +31,8 @@ def checked_text(text: object) -> str:
 def check_words(count: int) -> None:
     """Refuse a text of too many words, numbers and symbols."""
     if count > MAX_WORDS:
-        what = f"the predicate has {count:,} words and symbols; at most {MAX_WORDS:,} are read"
-        raise PredicateError(what, hint="keep the values in a table and join it")
+        message = f"the predicate has {count:,} words and symbols; at most {MAX_WORDS:,} are read"
+        raise PredicateError(message, hint="keep the values in a table and join it")
 
 
 def check_operations(predicate: Expr) -> None:
@@ -41,8 +41,8 @@ def check_operations(predicate: Expr) -> None:
         return
     count = _operations(simplify(predicate))
     if count > MAX_OPERATIONS:
-        what = f"the predicate has {count:,} tests and functions; at most {MAX_OPERATIONS:,} are evaluated"
-        raise PredicateError(what, hint="write equalities of one column as IN (…)")
+        message = f"the predicate has {count:,} tests and functions; at most {MAX_OPERATIONS:,} are evaluated"
+        raise PredicateError(message, hint="write equalities of one column as IN (…)")
 
 
 def _operations(predicate: Expr) -> int:

@@ -1,11 +1,11 @@
-"""What somebody probably meant who left quotes out: `dt = 2026-05-15` is a subtraction, and so is `app = app-003`.
+"""Hints for missing quotes: `dt = 2026-05-15` is a subtraction, and so is `app = app-003`.
 
 >>> from penstock.expr.parse import parse
 >>> text = "dt >= 2026-05-15"
 >>> quoted_date(parse(text), pa.date32(), text)
 "write dt >= '2026-05-15'"
 
-Nothing is decided here: a text means what Spark says it means. These are the ways out that errors and notes name.
+They change no result: a text means what Spark says it means. Errors and notes show them.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _HYPHENATED = re.compile(r"[A-Za-z_]\w*(?:-\w+)+")
 
 def quoted_date(node: Expr, kind: pa.DataType, text: str | None) -> str:
     """How to write the date or time that a comparison has as a number; `kind` is the type it is compared with."""
-    given: tuple[Expr, ...] = node.options if isinstance(node, In) else node.children
-    for side in given:
+    sides: tuple[Expr, ...] = node.options if isinstance(node, In) else node.children
+    for side in sides:
         day = _subtracted(side)
         if day is not None:
             before = "" if text is None or node.at is None or side.at is None else text[node.at : side.at]
@@ -37,12 +37,12 @@ def quoted_word(node: Call, text: str | None) -> str | None:
     """The words with hyphens that a subtraction stands for, in quotes."""
     if node.name != "-" or text is None or node.at is None:
         return None
-    found = _HYPHENATED.match(text, node.at)
-    return None if found is None else f"did you mean '{found[0]}' in quotes?"
+    match = _HYPHENATED.match(text, node.at)
+    return None if match is None else f"did you mean '{match[0]}' in quotes?"
 
 
 def _subtracted(expr: Expr) -> date | None:
-    """The date that `2026-05-15` would be: three numbers, one taken from the other."""
+    """The date that `2026-05-15` would be: two subtractions of integers."""
     if not (_is_difference(expr) and _is_difference(expr.children[0])):
         return None
     parts = (*expr.children[0].children, expr.children[1])

@@ -32,7 +32,7 @@ _DEPTH_ON_THIS_STACK = 25
 MAX_DEPTH = 20_000
 _EXAMPLE = "a condition such as app = 'a'"
 _STATEMENT = frozenset(["SELECT", "FROM", "WHERE"])
-# What is closed, or is no quote and no comment; a single mark that is left over opens something without an end.
+# Closed quotes and comments, or any other character; a single mark that is left over opens one that is not closed.
 _CLOSED = re.compile(
     r"""--[^\n]* | /\*.*?\*/ | \b[rR](?:'[^']*+'|"[^"]*+") | `(?:``|[^`])*+`
     | '(?:\\.|''|[^'\\])*+' | "(?:\\.|""|[^"\\])*+" | /\* | .""",
@@ -52,7 +52,7 @@ def parse(text: str) -> Expr:
         text.encode()
     except UnicodeEncodeError as error:
         raise PredicateError(
-            "the text holds half of a surrogate pair, which is no character", text, error.start
+            "the text has an unpaired surrogate, which is not a character", text, error.start
         ) from None
     try:
         return _on_large_stack(lambda: _parse(text)) if _nesting(text) > _DEPTH_ON_THIS_STACK else _parse(text)
@@ -78,7 +78,7 @@ def _parse(text: str) -> Expr:
         dialect = _Dialect()
         tokens = dialect.tokenize(text)
         check_words(len(tokens))
-        found = dialect.parser().parse_into(exp.Condition, tokens, text)
+        conditions = dialect.parser().parse_into(exp.Condition, tokens, text)
     except ParseError as error:
         raise _syntax_error(error, text) from None
     except TokenError as error:
@@ -87,9 +87,9 @@ def _parse(text: str) -> Expr:
         ) from None
     except SqlglotError as error:
         raise PredicateError(f"cannot be read: {_first_line(error)}", text) from None
-    if len(found) != 1 or found[0] is None:
+    if len(conditions) != 1 or conditions[0] is None:
         raise PredicateError("empty", text, 0, expected=_EXAMPLE)
-    return convert(cast(exp.Expression, found[0]), text)
+    return convert(cast(exp.Expression, conditions[0]), text)
 
 
 def _nesting(text: str) -> int:
@@ -138,8 +138,8 @@ def _first_line(error: BaseException) -> str:
 
 
 def _unclosed(text: str) -> PredicateError | None:
-    """The error at the first quote or comment without an end; None when there is none."""
-    opening = next((found for found in _CLOSED.finditer(text) if found[0] in _OPENING), None)
+    """The error at the first quote or comment that is not closed; None when all are."""
+    opening = next((match for match in _CLOSED.finditer(text) if match[0] in _OPENING), None)
     if opening is None:
         return None
     return PredicateError(f"the {_OPENING[opening[0]]} that opens here is not closed", text, opening.start())

@@ -40,7 +40,7 @@ def as_schema(source: Any) -> pa.Schema:
         return pa.schema([pa.field(f.name, normalize(f.type), f.nullable) for f in source])
     if hasattr(source, "as_arrow"):
         return as_schema(source.as_arrow())
-    raise SchemaError(f"a schema is DDL text, an Arrow or an Iceberg schema; found {type(source).__name__}")
+    raise SchemaError(f"expected a schema as DDL text, Arrow or Iceberg schema, not {type(source).__name__}")
 
 
 def arrow_type(t: exp.DataType) -> pa.DataType | None:

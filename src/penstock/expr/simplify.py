@@ -9,7 +9,7 @@
 | `b = TRUE` → `b`, `b = FALSE` → `NOT b` | NULL on both sides |
 | `x = 1 OR x = 2` → `x IN (1, 2)`, `x <> 1 AND x <> 2` → `x NOT IN (1, 2)` | IN is defined as that OR |
 
-`x = x` is *not* TRUE (it is NULL where x is), and `x > 1 AND x < 0` is left alone: contradictions are found by the
+`x = x` is *not* TRUE (it is NULL where x is), and `x > 1 AND x < 0` is left alone: contradictions are detected by the
 value sets of `prune`, which see all tests of a column together.
 """
 
@@ -20,19 +20,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from penstock.expr.kernels.evaluate import evaluate_constant
-from penstock.expr.tree import (
-    FALSE,
-    NULL,
-    TRUE,
-    And,
-    Compare,
-    Expr,
-    In,
-    IsNull,
-    Literal,
-    Not,
-    Or,
-)
+from penstock.expr.tree import FALSE, NULL, TRUE, And, Compare, Expr, In, IsNull, Literal, Not, Or
 
 _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
@@ -95,8 +83,8 @@ def _negate(test: Expr) -> Expr:
 
 def _test(node: Expr) -> Expr:
     if node.type == pa.bool_() and node.children and all(isinstance(c, Literal) for c in node.children):
-        found = evaluate_constant(node, "UTC") if _constant_tests(node) else None
-        return node if found is None else {True: TRUE, False: FALSE}.get(found[0], NULL)
+        value = evaluate_constant(node, "UTC") if _constant_tests(node) else None
+        return node if value is None else {True: TRUE, False: FALSE}.get(value[0], NULL)
     if isinstance(node, Compare):
         return _compare(node)
     if isinstance(node, In):
@@ -150,14 +138,14 @@ def _unite(arms: list[Expr], negated: bool) -> list[Expr]:
     for member in members:
         if member is not None:
             lists.setdefault(member[0], []).extend(member[1])
-    found: dict[Expr, None] = {}
+    united_arms: dict[Expr, None] = {}
     for arm, member in zip(arms, members, strict=True):
         if member is None:
-            found.setdefault(arm)
+            united_arms.setdefault(arm)
         elif member[0] in lists:  # at the place of the first
             united = _membership(In(member[0], tuple(lists.pop(member[0]))))
-            found.setdefault(_negate(united) if negated else united)
-    return list(found)
+            united_arms.setdefault(_negate(united) if negated else united)
+    return list(united_arms)
 
 
 def _as_member(arm: Expr, negated: bool) -> tuple[Expr, tuple[Literal, ...]] | None:

@@ -13,23 +13,8 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 
-from penstock.expr.tree import (
-    UNKNOWN,
-    And,
-    Call,
-    Cast,
-    Column,
-    Compare,
-    Expr,
-    In,
-    IsNull,
-    Like,
-    Literal,
-    Lookup,
-    Not,
-    Or,
-    fold,
-)
+from penstock.expr import tree
+from penstock.expr.tree import And, Call, Cast, Column, Compare, Expr, In, IsNull, Like, Literal, Lookup, Not, Or
 from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_integer, type_name
 
 _SUFFIX = {pa.int8(): "Y", pa.int16(): "S", pa.int32(): "", pa.int64(): "L"}
@@ -59,7 +44,7 @@ def to_sql(root: Expr) -> str:
     >>> to_sql(Or((Compare("<", Column(("a", "b")), Literal(5, pa.int64())), IsNull(Column(("order by",))))))
     'a.b < 5 OR `order by` IS NULL'
     """
-    return fold(root, _print)[0]
+    return tree.fold(root, _print)[0]
 
 
 def summarize(root: Expr, longest: int = 160) -> str:
@@ -68,7 +53,7 @@ def summarize(root: Expr, longest: int = 160) -> str:
     >>> summarize(In(Column(("x",)), tuple(Literal(i, pa.int32()) for i in range(100))))
     'x IN (0, 1, 2, … 97 more)'
     """
-    text = fold(root, _print_short)[0]
+    text = tree.fold(root, _print_short)[0]
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
@@ -88,12 +73,8 @@ def quote_text(value: str) -> str:
 
 def quote_name(name: str) -> str:
     """An identifier, in backticks when it needs them."""
-    return name if _PLAIN_NAME.fullmatch(name) and not _reserved(name) else "`" + name.replace("`", "``") + "`"
-
-
-def _reserved(name: str) -> bool:
-    """Words that Spark or sqlglot would not read as a column."""
-    return name.lower() in _RESERVED
+    plain = _PLAIN_NAME.fullmatch(name) and name.lower() not in _RESERVED
+    return name if plain else "`" + name.replace("`", "``") + "`"
 
 
 def literal_sql(literal: Literal) -> str:
@@ -181,16 +162,16 @@ def _print_test(node: Expr, below: tuple[_Printed, ...], word: str = "") -> _Pri
 
 def _option_sql(option: Expr) -> str:
     """One of a list: a literal, or before binding anything else."""
-    return literal_sql(option) if isinstance(option, Literal) else fold(option, _print)[0]
+    return literal_sql(option) if isinstance(option, Literal) else tree.fold(option, _print)[0]
 
 
 def _print_not(node: Not, child: _Printed) -> _Printed:
     inner = node.child
     if isinstance(inner, In | IsNull | Like):
         # Printed again from the parts: the child's own text has no room for the word.
-        return _print_test(inner, tuple(fold(c, _print) for c in inner.children), "NOT ")
+        return _print_test(inner, tuple(tree.fold(c, _print) for c in inner.children), "NOT ")
     if isinstance(inner, Compare) and inner.op == "=":
-        left, right = (fold(c, _print) for c in inner.children)
+        left, right = (tree.fold(c, _print) for c in inner.children)
         a, b = _within(left, _TEST + 1), _within(right, _TEST + 1)
         return f"{_compared(inner.left, a)} <> {_compared(inner.right, b)}", _TEST
     return f"NOT {_within(child, _NOT)}", _NOT
@@ -211,7 +192,7 @@ def _print_call(node: Call, below: tuple[_Printed, ...]) -> _Printed:
         return f"{_within(below[0], _SUM)} + {_interval_sql(*node.args[1:])}", _SUM
     if node.name == "case":
         return _print_case([text for text, _ in below]), _ATOM
-    if node.name == UNKNOWN and isinstance(node.args[0], Literal):
+    if node.name == tree.UNKNOWN and isinstance(node.args[0], Literal):
         return f"({node.args[0].value})", _ATOM
     if node.name in _TRIMMED and len(below) == 2:
         return f"trim({_TRIMMED[node.name]} {below[1][0]} FROM {below[0][0]})", _ATOM

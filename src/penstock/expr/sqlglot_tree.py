@@ -12,6 +12,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from penstock.errors import PredicateError
+from penstock.expr import tree
 from penstock.expr.functions import registry as functions
 from penstock.expr.functions.interval_functions import UNITS
 from penstock.expr.number_literals import (
@@ -23,22 +24,7 @@ from penstock.expr.number_literals import (
 )
 from penstock.expr.rewrites import case_insensitive, date_part, replaced
 from penstock.expr.schema import arrow_type
-from penstock.expr.tree import (
-    UNKNOWN,
-    And,
-    Call,
-    Cast,
-    Column,
-    Compare,
-    Expr,
-    In,
-    IsNull,
-    Like,
-    Literal,
-    Lookup,
-    Not,
-    Or,
-)
+from penstock.expr.tree import And, Call, Cast, Column, Compare, Expr, In, IsNull, Like, Literal, Lookup, Not, Or
 
 _COMPARISONS: dict[type[exp.Expression], str] = {
     exp.EQ: "=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "<=>",
@@ -116,9 +102,7 @@ def _parts(node: exp.Expression, text: str) -> list[exp.Expression]:
         if node.args.get("query") or node.args.get("unnest"):
             raise _refused(node.args.get("query") or node, text)
         return [node.this, *node.expressions]
-    if isinstance(node, exp.Cast):
-        return [node.this]
-    if isinstance(node, exp.Dot):
+    if isinstance(node, exp.Cast | exp.Dot):
         return [node.this]
     if isinstance(node, exp.Case):
         pairs = [part for branch in node.args["ifs"] for part in (branch.this, branch.args["true"])]
@@ -140,15 +124,15 @@ def _parts(node: exp.Expression, text: str) -> list[exp.Expression]:
 
 def _flat(node: exp.Expression, kind: type[exp.Expression]) -> list[exp.Expression]:
     """The operands of a left-deep chain of one connective, in order."""
-    found: list[exp.Expression] = []
+    operands: list[exp.Expression] = []
     stack = [node]
     while stack:
         part = stack.pop()
         if isinstance(part, kind):
             stack.extend((part.expression, part.this))
         else:
-            found.append(part)
-    return found
+            operands.append(part)
+    return operands
 
 
 def _has_unit(node: exp.Expression) -> bool:
@@ -162,7 +146,7 @@ def _is_understood(node: exp.Expression) -> bool:
 
 
 def _check_precedence(node: exp.Expression, text: str) -> None:
-    """Where sqlglot and Spark group operators differently, parentheses are asked for."""
+    """Where sqlglot and Spark group operators differently, parentheses are required."""
     operands = [node.args.get("this"), node.args.get("expression")]
     compared = type(node) in _COMPARISONS or isinstance(node, exp.NEQ | exp.NullSafeNEQ)
     if compared and any(isinstance(o, _TESTS) for o in operands):
@@ -177,9 +161,9 @@ def _build(node: exp.Expression, parts: list[Expr], text: str) -> Expr:
     _check_precedence(node, text)
     at = _position(node, parts)
     for handler in (_build_leaf, _build_test, _build_call) if _is_understood(node) else ():
-        found = handler(node, parts, at, text)
-        if found is not None:
-            return found
+        built = handler(node, parts, at, text)
+        if built is not None:
+            return built
     if isinstance(node, exp.Condition):
         return _unknown(node, parts, at)
     raise _refused(node, text)
@@ -187,7 +171,7 @@ def _build(node: exp.Expression, parts: list[Expr], text: str) -> Expr:
 
 def _unknown(node: exp.Expression, parts: list[Expr], at: int | None) -> Expr:
     """An expression that only Spark understands: its text, and the columns in it."""
-    return Call(UNKNOWN, (Literal(node.sql(dialect="spark"), pa.string()), *parts), at=at)
+    return Call(tree.UNKNOWN, (Literal(node.sql(dialect="spark"), pa.string()), *parts), at=at)
 
 
 def _build_leaf(node: exp.Expression, parts: list[Expr], at: int | None, text: str) -> Expr | None:
@@ -321,9 +305,8 @@ def _is(left: Expr, right: Expr, at: int | None) -> Expr | None:
 def _in(value: Expr, options: list[Expr], at: int | None) -> Expr | None:
     if isinstance(value, Call) and value.name == "tuple":
         return _tuple_in(value, options, at)
-    return In(
-        value, tuple(options), at=at
-    )  # binding gives all of them one type, and makes an OR where columns are listed
+    # Binding gives all of them one type, and makes an OR where columns are listed.
+    return In(value, tuple(options), at=at)
 
 
 def _tuple_in(value: Call, options: list[Expr], at: int | None) -> Expr | None:
@@ -332,12 +315,8 @@ def _tuple_in(value: Call, options: list[Expr], at: int | None) -> Expr | None:
     for option in options:
         if not isinstance(option, Call) or option.name != "tuple" or len(option.args) != len(value.args):
             return None
-        arms.append(
-            And(
-                tuple(Compare("<=>", a, b, at=at) for a, b in zip(value.args, option.args, strict=True)),
-                at=at,
-            )
-        )
+        pairs = zip(value.args, option.args, strict=True)
+        arms.append(And(tuple(Compare("<=>", a, b, at=at) for a, b in pairs), at=at))
     return Or(tuple(arms), at=at)
 
 
@@ -350,7 +329,7 @@ def _like(node: exp.Expression, parts: list[Expr], at: int | None, text: str) ->
             return None
         escape = str(node.expression.this)
         if len(escape) != 1:
-            raise PredicateError(f"ESCAPE takes one character, found {escape[:20]!r}", text, at)
+            raise PredicateError(f"ESCAPE takes one character, not {escape[:20]!r}", text, at)
     value, *patterns = parts
     if not _is_understood(like) or not patterns:
         return None
@@ -362,13 +341,13 @@ def _like(node: exp.Expression, parts: list[Expr], at: int | None, text: str) ->
 
 def _matches(like: exp.Expression, value: Expr, pattern: Expr, escape: str, at: int | None) -> Expr:
     if isinstance(like, exp.ILike):
-        found = case_insensitive(value, pattern, escape, at)
+        test = case_insensitive(value, pattern, escape, at)
     elif isinstance(pattern, Literal) and isinstance(pattern.value, str):
-        found = Like(value, pattern.value, escape, at=at)
+        test = Like(value, pattern.value, escape, at=at)
     else:
         other = () if escape == "\\" else (Literal(escape, pa.string()),)
-        found = Call("like", (value, pattern, *other), at=at)
-    return Not(found, at=at) if like.args.get("negate") else found
+        test = Call("like", (value, pattern, *other), at=at)
+    return Not(test, at=at) if like.args.get("negate") else test
 
 
 def _case(node: exp.Case, parts: list[Expr]) -> tuple[Expr, ...]:

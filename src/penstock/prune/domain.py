@@ -5,7 +5,7 @@ set of a negated test is computed by whoever knows the test, because NOT does no
 (`x = 5` and `NOT x = 5` are both not true for NULL). `complement` here is the plain one, NULL included: it answers
 "which values are not in the set", which is what proving that *every* row matches needs.
 
-Sets stay exact at any size: an IN of 10,000 values is 10,000 intervals, found by binary search.
+Sets stay exact at any size: an IN of 10,000 values is 10,000 intervals, searched in binary.
 
 >>> d = Domain.interval(pa.int32(), 5, None) & Domain.points(pa.int32(), [3, 5, 9])
 >>> d.intervals
@@ -83,36 +83,36 @@ class Domain:
         return any((lo is None or lo <= key) and (hi is None or key < hi) for lo, hi in self.intervals)
 
     def __and__(self, other: Domain) -> Domain:
-        found: list[Interval] = []
+        common: list[Interval] = []
         i = j = 0
         a, b = self.intervals, other.intervals
         while i < len(a) and j < len(b):
             low = _later(a[i][0], b[j][0])
             high = _earlier(a[i][1], b[j][1])
             if low is None or high is None or low < high:
-                found.append((low, high))
+                common.append((low, high))
             if high is a[i][1] or (a[i][1] is not None and a[i][1] == high):
                 i += 1
             else:
                 j += 1
-        return Domain(self.type, tuple(found), self.null and other.null)
+        return Domain(self.type, tuple(common), self.null and other.null)
 
     def __or__(self, other: Domain) -> Domain:
         return Domain(self.type, _normal(self.type, [*self.intervals, *other.intervals]), self.null or other.null)
 
     def complement(self) -> Domain:
         """Everything that is not in the set; NULL changes sides too."""
-        found: list[Interval] = []
+        gaps: list[Interval] = []
         low: Key | None = None
         for i, (start, end) in enumerate(self.intervals):
             if not (i == 0 and start is None):
-                found.append((low, start))
+                gaps.append((low, start))
             low = end
             if end is None:
                 break
         else:
-            found.append((low, None))
-        return Domain(self.type, tuple(found), not self.null)
+            gaps.append((low, None))
+        return Domain(self.type, tuple(gaps), not self.null)
 
     @cached_property
     def key_bounds(self) -> tuple[Keys, Keys]:
@@ -123,7 +123,7 @@ class Domain:
 
     def point_keys(self, most: int) -> list[Key] | None:
         """The keys one by one when there are at most `most`, else None."""
-        found: list[Key] = []
+        keys: list[Key] = []
         limits = key_limits(self.type)
         empty: Key = "" if self.type == pa.string() else b""
         for low, high in self.intervals:
@@ -134,14 +134,14 @@ class Domain:
                     return None
                 high = limits[1] + 1
             if isinstance(low, int):
-                if len(found) + high - low > most:
+                if len(keys) + high - low > most:
                     return None
-                found.extend(range(low, high))
-            elif high != successor(low) or len(found) == most:
+                keys.extend(range(low, high))
+            elif high != successor(low) or len(keys) == most:
                 return None
             else:
-                found.append(low)
-        return found
+                keys.append(low)
+        return keys
 
 
 def unite(domains: Sequence[Domain]) -> Domain:

@@ -5,7 +5,7 @@ once one of its sets is excluded, alternatives look only at containers that no e
 over columns.
 
 Terms are independent here: two facts about different terms are never combined, except through `Tuples`, which say what
-occurs *together*. There, each combination is asked about as if it were a container of its own.
+occurs *together*. There, each combination is judged as if it were a container of its own.
 """
 
 from __future__ import annotations
@@ -93,15 +93,8 @@ class Evidence:
         projected = self._projected[key][1]
         return witness.admits(projected, rows)
 
-    def admits(self, term: Expr, domain: Domain, rows: Rows) -> Mask:
-        """Where all facts about a term admit a value of the set."""
-        found = np.ones(self.count if rows is None else len(rows), np.bool_)
-        for witness in self.about(term):
-            found &= self.testimony(witness, domain, rows)
-        return found
-
     def passes(self, check: Check, rows: Rows) -> Mask:
-        """Where a test may come out as wanted: everywhere but where its terms have single, known values that say no."""
+        """Where a test may have the wanted outcome: where no known single values of its terms rule it out."""
         count = self.count if rows is None else len(rows)
         everywhere = np.ones(count, np.bool_)
         if unevaluable(check.test) is not None:
@@ -109,20 +102,20 @@ class Evidence:
         pair = paired_terms(check.test)
         if pair is not None:
             everywhere = self._pair_passes(check, pair, rows, count)
-        found = [self._single_values(term, rows, count) for term in check.terms]
-        known = np.logical_and.reduce([mask for _, mask in found]) if found else everywhere
+        singles = [self._single_values(term, rows, count) for term in check.terms]
+        known = np.logical_and.reduce([mask for _, mask in singles]) if singles else everywhere
         where = np.flatnonzero(known)
         if not len(where):
             return everywhere
-        values = {t: v.take(pa.array(where)) for t, (v, _) in zip(check.terms, found, strict=True)}
+        values = {t: v.take(pa.array(where)) for t, (v, _) in zip(check.terms, singles, strict=True)}
         everywhere[where] &= self._outcome(check, values, len(where))
         return everywhere
 
     def _pair_passes(self, check: Check, pair: tuple[Expr, Expr], rows: Rows, count: int) -> Mask:
         spans = []
         for term in pair:
-            told = [w.span(rows) for w in self.about(term) if not isinstance(w.term, Derived)]
-            known = [span for span in told if span is not None]
+            witnesses = [witness for witness in self.about(term) if not isinstance(witness.term, Derived)]
+            known = [span for witness in witnesses if (span := witness.span(rows)) is not None]
             if not known:
                 return np.ones(count, np.bool_)
             spans.append(meet(known))
@@ -142,14 +135,14 @@ class Evidence:
     def _single_values(self, term: Expr, rows: Rows, count: int) -> tuple[pa.Array, Mask]:
         values, known = pa.nulls(count, term.type), np.zeros(count, np.bool_)
         for witness in self.about(term):
-            found = None if isinstance(witness.term, Derived) else witness.single_values(rows)
-            if found is None or found[0].type != term.type:
+            single = None if isinstance(witness.term, Derived) else witness.single_values(rows)
+            if single is None or single[0].type != term.type:
                 continue
             if not known.any():
-                values, known = found
+                values, known = single
             else:
-                values = pa.compute.if_else(pa.array(known), values, found[0])
-                known = known | found[1]
+                values = pa.compute.if_else(pa.array(known), values, single[0])
+                known = known | single[1]
         return values, known
 
 
@@ -169,7 +162,7 @@ def _distinct(values: dict[Expr, pa.Array], count: int) -> tuple[dict[Expr, pa.A
 
 
 class _Reindexed:
-    """A fact about containers, asked about things that stand for them: entry i is container `places[i]`."""
+    """A fact about containers, applied to entries that stand for them: entry i is container `places[i]`."""
 
     def __init__(self, witness: Witness, places: Rows) -> None:
         self.witness, self.places = witness, places
@@ -189,7 +182,7 @@ class _Reindexed:
 
 
 def evidence_of(containers: Containers, zone: str, with_laws: bool = True) -> Evidence:
-    """Exact values, bounds and what they say together, in this order; tuples are asked by `possible_by_tuples`.
+    """Exact values, bounds and what they say together, in this order; tuples are left to `possible_by_tuples`.
 
     Without laws, a function of a column is only known where the column has one value.
     """
@@ -199,7 +192,7 @@ def evidence_of(containers: Containers, zone: str, with_laws: bool = True) -> Ev
 
 
 class Tally(Protocol):
-    """Somebody who wants to know which fact excluded which containers."""
+    """Records which fact excluded which containers."""
 
     def excluded(self, rows: Rows, dead: Mask, witness: Witness, term: Expr, arm: Arm) -> None: ...
 
@@ -245,9 +238,9 @@ class _Selection:
         """The containers left, over the original ones."""
         if self._positions is None:
             return np.ones(self._count, np.bool_) if self._dense is None else self._dense
-        found = np.zeros(self._count, np.bool_)
-        found[self._positions if self._dense is None else self._positions[self._dense]] = True
-        return found
+        selected = np.zeros(self._count, np.bool_)
+        selected[self._positions if self._dense is None else self._positions[self._dense]] = True
+        return selected
 
 
 _SPARSE = 4  # positions are used once at most one in four is left
@@ -269,13 +262,13 @@ def _narrow_by_arm(selection: _Selection, arm: Arm, evidence: Evidence, tally: T
 
 def possible_by_tuples(question: Question, evidence: Evidence, tuples: Tuples, rows: Rows) -> Mask:
     """The same for containers whose combinations of values are known: at least one combination must be possible."""
-    found = np.ones(len(tuples.complete) if rows is None else len(rows), np.bool_)
+    alive = np.ones(len(tuples.complete) if rows is None else len(rows), np.bool_)
     listed = tuples.listed if rows is None else np.flatnonzero(tuples.complete[rows])
     containers = listed if rows is None else rows[listed]
     sizes = tuples.sizes[containers]
-    found[listed[sizes == 0]] = False  # complete, and nothing in it
+    alive[listed[sizes == 0]] = False  # complete, and nothing in it
     if not _mentions(question, tuples.terms):
-        return found
+        return alive
     owners = np.repeat(np.arange(len(containers)), sizes)
     places: Rows = None  # all entries in their order, unless some belong to other containers
     if len(owners) < tuples.offsets[-1]:
@@ -285,8 +278,8 @@ def possible_by_tuples(question: Question, evidence: Evidence, tuples: Tuples, r
     yes = possible(question, Evidence(len(owners), [*inside, *outside], evidence.zone, evidence.with_laws))
     hits = np.zeros(len(containers), np.bool_)
     hits[owners[yes]] = True
-    found[listed] &= hits
-    return found
+    alive[listed] &= hits
+    return alive
 
 
 def _mentions(question: Question, terms: Sequence[Term]) -> bool:

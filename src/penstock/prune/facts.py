@@ -85,11 +85,11 @@ class Exact:
         known = recent.get(id(domain))
         if known is not None and known[0] is domain:
             return known[1]
-        found = np.append(self._ranges.overlaps(domain), domain.null)
+        admitted = np.append(self._ranges.overlaps(domain), domain.null)
         if len(recent) >= _MOST_RECENT:
             recent.clear()
-        recent[id(domain)] = (domain, found)
-        return found
+        recent[id(domain)] = (domain, admitted)
+        return admitted
 
     @cached_property
     def _recent(self) -> dict[int, tuple[Domain, Mask]]:
@@ -108,7 +108,7 @@ class Exact:
         return values, np.ones(len(codes), np.bool_) if self.known is None else at(self.known, rows)
 
     def span(self, rows: Rows) -> Span:
-        """The value as a range of one; only asked of types with int64 keys."""
+        """The value as a range of one; for types with int64 keys only."""
         codes, dictionary = self.encoded
         codes = at(codes, rows)
         keys = np.append(array_keys(dictionary), 0).take(codes)
@@ -124,6 +124,16 @@ def encode(values: pa.Array) -> tuple[Codes, pa.Array]:
     dictionary = array.dictionary
     codes = array.indices.fill_null(len(dictionary)) if array.indices.null_count else array.indices
     return codes.to_numpy(zero_copy_only=False).astype(np.intp), dictionary
+
+
+class SetWitness:
+    """Base of what is made of facts and speaks of sets only; single values and spans are left to the facts."""
+
+    def single_values(self, rows: Rows) -> None:
+        """Nothing is known here."""
+
+    def span(self, rows: Rows) -> None:
+        """Nothing is known here."""
 
 
 @dataclass(frozen=True)
@@ -223,7 +233,7 @@ class Bounds:
         return lower, alone
 
     def span(self, rows: Rows) -> Span:
-        """The bounds as a range; only asked of types with int64 keys that have no NaN."""
+        """The bounds as a range; for types with int64 keys and without NaN only."""
         count = self.count if rows is None else len(rows)
         low, high = np.full(count, INT64_MIN), np.full(count, INT64_MAX)
         if self.ranges is not None:

@@ -1,7 +1,7 @@
 """What a fact about a column says of a function of that column.
 
 Bounds of `ts`, or the days that files are partitioned by, say in which range `year(ts)` or `ts - INTERVAL 7 DAYS` lies
-(`predicate.laws`). An exact value says it exactly. An image is a witness like the fact it is made of, asked about the
+(`functions.laws`). An exact value says it exactly. An image is a witness like the fact it is made of, about the
 function instead of the column:
 
 | fact about x | what its image says of f(x) |
@@ -29,7 +29,7 @@ from penstock.expr.kernels.vector import Mask
 from penstock.expr.tree import Expr
 from penstock.expr.types import is_float
 from penstock.prune.domain import Domain
-from penstock.prune.facts import Bounds, Codes, Derived, Exact
+from penstock.prune.facts import Bounds, Codes, Derived, Exact, SetWitness
 from penstock.prune.ordered_keys import key_of
 from penstock.prune.ranges import Ranges, Rows, at, mask_of
 from penstock.prune.transforms import transform_of
@@ -91,8 +91,8 @@ def _source_of_bounds(fact: Bounds) -> Source | None:
     return Source(lower, upper, None, fact.may_be_value, fact.may_be_null, nan, False)
 
 
-class Image:
-    """A fact about a column, asked about a function of the column."""
+class Image(SetWitness):
+    """A fact about a column, applied to a function of the column."""
 
     def __init__(self, fact: Exact | Bounds, source: Source, expr: Expr, path: Path, zone: str) -> None:
         derived = isinstance(fact.term, Derived)
@@ -117,14 +117,6 @@ class Image:
         if source.may_be_nan is not None and self._nan_fits(domain):
             fits = fits | at(source.may_be_nan, rows)
         return fits
-
-    def single_values(self, rows: Rows) -> None:
-        """Left to the fact itself."""
-        return
-
-    def span(self, rows: Rows) -> None:
-        """Left to the fact itself."""
-        return
 
     @cached_property
     def ranges(self) -> Ranges:
@@ -156,7 +148,7 @@ def _unknown(ranges: Ranges) -> Mask:
 
 
 def image(fact: Exact | Bounds, expr: Expr, path: Path, zone: str, with_laws: bool) -> Image | None:
-    """The image of a fact under a function of its column; kept with the fact for the functions asked about last."""
+    """The image of a fact under a function of its column; kept with the fact for the last few functions."""
     known = fact.images.get((expr, zone, with_laws))
     if known is None:
         source = source_of(fact, with_laws)

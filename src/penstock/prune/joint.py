@@ -4,7 +4,7 @@
 satisfies both. A joint fact is made of the *intersection* of all ranges that are known of a term (bounds, and what a
 partition value implies), and of the bucket: of the points of an IN list only those in the container's bucket count.
 
-It also says that a column has no nulls when one fact allows nulls only and another values only. It is asked last, of
+It also says that a column has no nulls when one fact allows nulls only and another values only. It is applied last, to
 the containers that each fact alone has kept.
 """
 
@@ -23,7 +23,7 @@ from penstock.expr.kernels.vector import Mask
 from penstock.expr.tree import Expr
 from penstock.expr.types import is_float
 from penstock.prune.domain import Domain
-from penstock.prune.facts import Bounds, Derived, Exact, Fact
+from penstock.prune.facts import Bounds, Derived, Exact, Fact, SetWitness
 from penstock.prune.ordered_keys import array_keys, has_int64_keys, is_comparable, key_of, value_of
 from penstock.prune.ranges import Ranges, Rows, at
 from penstock.prune.transform_functions import transform_function
@@ -31,7 +31,7 @@ from penstock.prune.transforms import MOST_BUCKETED, transform_of
 
 
 @dataclass(frozen=True)
-class Joint:
+class Joint(SetWitness):
     """All facts about one term that are not exact values, as one witness."""
 
     term: Expr
@@ -54,14 +54,6 @@ class Joint:
         if not (domain & nan).is_empty:
             fits |= self._all_admit((domain & nan).with_null(False), rows)
         return fits
-
-    def single_values(self, rows: Rows) -> None:
-        """Left to the parts."""
-        return
-
-    def span(self, rows: Rows) -> None:
-        """Left to the parts."""
-        return
 
     @cached_property
     def _count(self) -> int:
@@ -152,12 +144,12 @@ def _span(part: Exact | Bounds) -> tuple[pa.Array, pa.Array] | None:
         return None if ranges is None else ranges.trusted()
     assert isinstance(part.term, Derived)
     codes, dictionary = part.encoded
-    found = transform_of(part.term.transform).source_ranges(part.term.source.type, dictionary)
-    if found is None:
+    ends = transform_of(part.term.transform).source_ranges(part.term.source.type, dictionary)
+    if ends is None:
         return None
     unknown = codes == len(dictionary) if part.known is None else (codes == len(dictionary)) | ~part.known
     places = pa.array(codes, mask=unknown)
-    return found[0].take(places), found[1].take(places)
+    return ends[0].take(places), ends[1].take(places)
 
 
 def _projected(part: Exact | Bounds, domain: Domain) -> Domain:

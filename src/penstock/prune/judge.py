@@ -68,11 +68,11 @@ def _by_values(question: Question, containers: Containers, rows: Rows, evidence:
 
 
 def _by_tuples(question: Question, containers: Containers, rows: Rows, evidence: Evidence, tally: Tally | None) -> Mask:
-    found = np.ones(containers.count if rows is None else len(rows), np.bool_)
+    alive = np.ones(containers.count if rows is None else len(rows), np.bool_)
     for fact in containers.facts:
         if isinstance(fact, Tuples):
-            found &= possible_by_tuples(question, evidence, fact, rows)
-    return found
+            alive &= possible_by_tuples(question, evidence, fact, rows)
+    return alive
 
 
 NO_ROWS = "having no rows"
@@ -109,8 +109,8 @@ class Pruner:
     @cached_property
     def unused(self) -> tuple[tuple[str, str], ...]:
         """The parts of the predicate that can never prune, each with the reason."""
-        found = [(part, unevaluable(part)) for part in conjuncts(self.predicate)]
-        return tuple((summarize(part), why) for part, why in found if why is not None)
+        reasons = [(part, unevaluable(part)) for part in conjuncts(self.predicate)]
+        return tuple((summarize(part), why) for part, why in reasons if why is not None)
 
     def judge(self, containers: Containers) -> Judgement:
         """Verdicts and reasons for a batch."""
@@ -168,11 +168,11 @@ class _Reasons:
 
 def may_be(question: Question, containers: Containers, rows: Rows, evidence: Evidence) -> Mask:
     """Which containers may have a row for which the question is answered with yes, from all facts together."""
-    found = _by_values(question, containers, rows, evidence, None)
-    if any(isinstance(fact, Tuples) for fact in containers.facts) and found.any():
-        here = np.flatnonzero(found) if rows is None else rows[found]
-        found[found] = _by_tuples(question, containers, here, evidence, None)
-    return found
+    possible_here = _by_values(question, containers, rows, evidence, None)
+    if any(isinstance(fact, Tuples) for fact in containers.facts) and possible_here.any():
+        here = np.flatnonzero(possible_here) if rows is None else rows[possible_here]
+        possible_here[possible_here] = _by_tuples(question, containers, here, evidence, None)
+    return possible_here
 
 
 @dataclass(frozen=True)

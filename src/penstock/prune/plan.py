@@ -56,9 +56,9 @@ class LogicalPartitionValues:
 
 @dataclass(frozen=True, slots=True)
 class DeleteFile:
-    """A file that takes rows away from data files.
+    """A file that deletes rows of data files.
 
-    `kind` is `position`, `vector` (a deletion vector, `length` octets from `offset`) or `equality` (rows whose values
+    `kind` is `position`, `vector` (a deletion vector, `length` bytes from `offset`) or `equality` (rows whose values
     in the columns `equality_ids` are listed).
     """
 
@@ -131,7 +131,7 @@ class FileTasks(Sequence[FileTask]):
 
     @cached_property
     def sizes(self) -> pa.Array:
-        """The octets of the kept files, as one column."""
+        """The sizes of the kept files in bytes, as one column."""
         parts = [j.containers.sizes.take(pa.array(j.kept)) for j in self._judgements if j.containers.sizes is not None]
         return pa.concat_arrays(parts) if parts else pa.array([], pa.int64())
 
@@ -250,7 +250,7 @@ def _entry(column: pa.Array | None, i: int) -> Any:
 
 
 def _partition(judgement: Judgement, i: int) -> dict[str, PartitionValue]:
-    found: dict[str, PartitionValue] = {}
+    fields: dict[str, PartitionValue] = {}
     for fact in judgement.containers.facts:
         if not isinstance(fact, Exact) or fact.name is None or (fact.known is not None and not fact.known[i]):
             continue
@@ -262,8 +262,8 @@ def _partition(judgement: Judgement, i: int) -> dict[str, PartitionValue]:
         zone = judgement.pruner.zone
         lower, upper = (in_zone(_natural(key, source.type), zone) for key in span)
         value = in_zone(_value(fact.values[i], physical), zone)
-        found[fact.name] = PartitionValue(fact.name, str(source), transform.shown, value, lower, upper)
-    return found
+        fields[fact.name] = PartitionValue(fact.name, str(source), transform.shown, value, lower, upper)
+    return fields
 
 
 def _value(scalar: pa.Scalar, physical: Any) -> Any:
@@ -316,13 +316,7 @@ def _task_dict(task: FileTask) -> dict[str, Any]:
 
 
 def _field_dict(field: PartitionValue) -> dict[str, Any]:
-    return {
-        "value": _plain(field.value),
-        "source": field.source,
-        "transform": field.transform,
-        "lower": _plain(field.lower),
-        "upper": _plain(field.upper),
-    }
+    return {name: _plain(getattr(field, name)) for name in ("value", "source", "transform", "lower", "upper")}
 
 
 def _logical_dict(logical: LogicalPartitionValues | None) -> dict[str, Any] | None:

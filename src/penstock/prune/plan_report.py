@@ -12,7 +12,7 @@ planned     in 2.1 ms
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from penstock.errors import printable
@@ -39,21 +39,13 @@ class Level:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for machines."""
-        return {
-            "total": self.total,
-            "kept": self.kept,
-            "kept_whole": self.whole,
-            "rows": self.rows,
-            "rows_kept": self.rows_kept,
-            "bytes": self.bytes,
-            "bytes_kept": self.bytes_kept,
-            "skipped_by_reason": dict(self.skipped),
-        }
+        names = {"whole": "kept_whole", "skipped": "skipped_by_reason"}
+        return {names.get(name, name): value for name, value in asdict(self).items() if name != "kind"}
 
 
 @dataclass(frozen=True, slots=True)
 class ServedKey:
-    """A key of a shredded map that was asked for: in how many kept files it is read from where."""
+    """A key of a shredded map in the query: in how many kept files it is read from where."""
 
     key: str
     sidecar: int = 0
@@ -61,17 +53,17 @@ class ServedKey:
     map: int = 0
 
     def __str__(self) -> str:
-        told = [
+        places = [
             (self.sidecar, "from its sidecar alone"),
             (self.both, "from its sidecar and the map"),
             (self.map, "from the map"),
         ]
-        parts = [f"{said} in {count:,} {'file' if count == 1 else 'files'}" for count, said in told if count]
-        return f"{self.key} {', '.join(parts) or 'is in no file that is read'}"
+        parts = [f"{place} in {count:,} {'file' if count == 1 else 'files'}" for count, place in places if count]
+        return f"{self.key} {', '.join(parts) or 'is in none of the files read'}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for machines."""
-        return {"key": self.key, "sidecar": self.sidecar, "both": self.both, "map": self.map}
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +119,7 @@ class Report:
 
 
 def _describe(level: Level, with_sizes: bool) -> list[tuple[str, str]]:
-    """The lines of one level; rows and bytes are told of the innermost one, which knows best."""
+    """The lines of one level; rows and bytes are shown for the innermost one only."""
     whole = ""
     if level.whole:
         whole = f", {level.whole:,} {'matches' if level.whole == 1 else 'match'} whole"

@@ -1,4 +1,4 @@
-"""A predicate turned into the question that is asked of containers: can any row make this true?
+"""A predicate turned into a question about containers: can any row make this true?
 
 A question is a tree of *arms*. An arm is a conjunction: for each term the set of values it must have, and the tests
 that no set describes. Containers know things term by term, so an arm is impossible as soon as one of its sets is.
@@ -154,7 +154,7 @@ def _any(parts: Iterable[_Built]) -> _Built:
 
 
 def _nested(kind: type[AllOf] | type[AnyOf], parts: list[Question]) -> AllOf | AnyOf:
-    """A part that is nested too deep is given up: it counts as possible, which is always safe."""
+    """A part that is nested too deep counts as possible, which is always safe."""
     shallow = tuple(Arm() if not isinstance(part, Arm) and part.depth >= MOST_DEPTH else part for part in parts)
     return kind(shallow, 1 + max((0 if isinstance(part, Arm) else part.depth for part in shallow), default=0))
 
@@ -178,13 +178,13 @@ def _united(arms: _Arms) -> _Arms:
             by_term.setdefault(next(iter(arm.domains)), []).append(arm)
         else:
             others.append(arm)
-    found = []
+    united = []
     for term, group in by_term.items():
         tests = tuple(test for arm in group for test in arm.tests[term])
-        found.append(Arm({term: unite([arm.domains[term] for arm in group])}, (), {term: tests}))
-    if any(domain.is_all for arm in found for domain in arm.domains.values()):
+        united.append(Arm({term: unite([arm.domains[term] for arm in group])}, (), {term: tests}))
+    if any(domain.is_all for arm in united for domain in arm.domains.values()):
         return [Arm()]
-    return found + others
+    return united + others
 
 
 def _finished(built: _Built) -> Question:

@@ -25,7 +25,7 @@ from penstock.expr.types import is_float
 from penstock.prune.domain import Domain
 from penstock.prune.ordered_keys import INT64_MAX, INT64_MIN, Key, Keys, array_keys, has_int64_keys, key_of, value_of
 
-Rows = npt.NDArray[np.int64] | None  # positions of the containers asked about; None is all of them
+Rows = npt.NDArray[np.int64] | None  # positions of the containers in question; None is all of them
 S = TypeVar("S", bound=np.generic)
 _FEW_INTERVALS = 8
 _MANY_KEYS, _CELL_BITS, _MOST_IN_A_CELL = 20_000, 16, 8
@@ -38,7 +38,7 @@ def mask_of(values: pa.Array) -> Mask:
 
 
 def at(values: npt.NDArray[S], rows: Rows) -> npt.NDArray[S]:
-    """The entries for the containers asked about."""
+    """The entries of the containers in question."""
     return values if rows is None else values[rows]
 
 
@@ -55,8 +55,8 @@ class Ranges:
 
     def overlaps(self, domain: Domain, rows: Rows = None) -> Mask:
         """Which containers may hold a value of the set."""
-        found = self._overlaps(domain, rows)
-        return found & ~at(self._crossed, rows) if self.crossing_is_empty else found
+        overlapping = self._overlaps(domain, rows)
+        return overlapping & ~at(self._crossed, rows) if self.crossing_is_empty else overlapping
 
     def _overlaps(self, domain: Domain, rows: Rows) -> Mask:
         count = len(self.lower) if rows is None else len(rows)
@@ -142,7 +142,7 @@ class Ranges:
         lower = self.lower if rows is None else self.lower.take(pa.array(rows))
         upper = lower if self.exact else (self.upper if rows is None else self.upper.take(pa.array(rows)))
         no_low, no_high = (np.asarray(at(mask, rows), np.bool_) for mask in self._unknown)
-        found = np.zeros(len(lower), np.bool_)
+        overlapping = np.zeros(len(lower), np.bool_)
         for low, high in domain.intervals:
             fits = np.ones(len(lower), np.bool_)
             if low is not None:
@@ -152,8 +152,8 @@ class Ranges:
                 fits &= reach | no_high
             if high is not None:
                 fits &= mask_of(pc.less(lower, _scalar(high, lower.type))) | no_low
-            found |= fits
-        return found
+            overlapping |= fits
+        return overlapping
 
 
 def _scalar(key: Key, t: pa.DataType) -> pa.Scalar:
@@ -184,13 +184,13 @@ def _first_at_least(ends: Keys, keys: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return np.searchsorted(ends, keys, side="left")
     table = np.searchsorted(cells, np.arange(int(cells[-1]) + 1))
     inside = np.clip(keys, ends[0], ends[-1])
-    found: npt.NDArray[Any] = table.take((inside - ends[0]) >> shift)
-    behind = np.flatnonzero(ends.take(found) < inside)
+    positions: npt.NDArray[Any] = table.take((inside - ends[0]) >> shift)
+    behind = np.flatnonzero(ends.take(positions) < inside)
     while len(behind):
-        found[behind] += 1
-        behind = behind[ends.take(found[behind]) < inside[behind]]
-    found[keys > ends[-1]] = len(ends)
-    return found
+        positions[behind] += 1
+        behind = behind[ends.take(positions[behind]) < inside[behind]]
+    positions[keys > ends[-1]] = len(ends)
+    return positions
 
 
 def _rank_bounds(order: npt.NDArray[Any], domain: Domain) -> tuple[Keys, Keys]:
@@ -202,9 +202,9 @@ def _rank_bounds(order: npt.NDArray[Any], domain: Domain) -> tuple[Keys, Keys]:
     def rank(keys: list[Key | None], missing: int) -> Keys:
         values = np.array([None if key is None else value_of(key, domain.type) for key in keys], dtype=object)
         known = np.array([key is not None for key in keys], np.bool_)
-        found = np.full(len(keys), missing, np.int64)
-        found[known] = np.searchsorted(order, values[known], side="left")
-        return found
+        ranks = np.full(len(keys), missing, np.int64)
+        ranks[known] = np.searchsorted(order, values[known], side="left")
+        return ranks
 
     first = rank([low for low, _ in domain.intervals], INT64_MIN)
     ends = rank([high for _, high in domain.intervals], INT64_MAX)

@@ -1,7 +1,7 @@
 """The residual of a kept container: the predicate less what its facts already prove.
 
 A conjunct that is true for every row of the container is removed. From a conjunct that is an OR, the alternatives are
-removed that no row can satisfy. Both are the questions the verdict itself was found with, asked of the parts.
+removed that no row can satisfy. Both are the questions behind the verdict itself, applied to the parts.
 
 With the facts `dt = 5` and `app = 'b'`, the predicate `dt = 5 AND (app = 'a' OR n > 3)` leaves `n > 3`.
 """
@@ -25,16 +25,16 @@ def residuals(judgement: Judgement) -> dict[int, Expr]:
     """The residual of every kept container; containers with the same one share the object."""
     kept = judgement.kept
     whole = judgement.verdicts[kept] == Verdict.KEEP_WHOLE
-    found: dict[int, Expr] = {int(i): TRUE for i in kept[whole]}
+    by_row: dict[int, Expr] = {int(i): TRUE for i in kept[whole]}
     rows = kept[~whole]
     if not len(rows):
-        return found
+        return by_row
     parts = conjuncts(judgement.pruner.predicate)
     needed = _needed(parts, judgement, rows)
     patterns, which = np.unique(needed, axis=0, return_inverse=True)
     built = [_build(parts, pattern) for pattern in patterns]
-    found.update((int(row), built[int(i)]) for row, i in zip(rows, which.ravel(), strict=True))
-    return found
+    by_row.update((int(row), built[int(i)]) for row, i in zip(rows, which.ravel(), strict=True))
+    return by_row
 
 
 def _needed(parts: Sequence[Expr], judgement: Judgement, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -61,17 +61,17 @@ class Truth:
 
 
 class Truths:
-    """The sets of tests in one session zone, each found once."""
+    """The sets of tests in one session zone, each computed once."""
 
     def __init__(self, zone: str) -> None:
         self.zone = zone
-        self._found: dict[Expr, Truth | None] = {}
+        self._truths: dict[Expr, Truth | None] = {}
 
     def of(self, test: Expr) -> Truth | None:
         """The sets of a test, see `truth_of`."""
-        if test not in self._found:
-            self._found[test] = truth_of(test, self.zone)
-        return self._found[test]
+        if test not in self._truths:
+            self._truths[test] = truth_of(test, self.zone)
+        return self._truths[test]
 
 
 def truth_of(test: Expr, zone: str) -> Truth | None:
@@ -90,10 +90,10 @@ def truth_of(test: Expr, zone: str) -> Truth | None:
 
 
 _Pair = tuple[Sets, Sets]  # over non-null values: for true, for false
-_Found = tuple[Expr, _Pair]  # with what they are values of
+_Solution = tuple[Expr, _Pair]  # with what they are values of
 
 
-def _value_sets(test: Expr, term: Expr, zone: str) -> _Found | None:
+def _value_sets(test: Expr, term: Expr, zone: str) -> _Solution | None:
     match test:
         case Compare(right=Literal() as right) if right.value is not None and test.left.type == right.type:
             return _solved(test.left, _compared(test.op, right))
@@ -143,7 +143,7 @@ def _compared(op: str, literal: Literal) -> Domain:
     return Domain.points(t, [key])
 
 
-def _member(test: In) -> _Found | None:
+def _member(test: In) -> _Solution | None:
     assert test.child.type is not None
     keys = [key_of(o.value, test.child.type) for o in test.options if o.value is not None]
     solved = _solved(test.child, Domain.points(test.child.type, keys))
@@ -154,7 +154,7 @@ def _member(test: In) -> _Found | None:
     return subject, (true, Sets(nothing, nothing))
 
 
-def _solved(expr: Expr, wanted: Domain | None) -> _Found | None:
+def _solved(expr: Expr, wanted: Domain | None) -> _Solution | None:
     """The set for a test of `expr`: of values of its term where that is exact and simple, else of its own values."""
     if wanted is None or not is_comparable(expr.type):
         return None
@@ -184,7 +184,7 @@ def _prefixed(term: Expr, prefix: str) -> _Pair:
 
 
 def _with_null(sets: Sets, at_null: bool | str | None, wanted: bool) -> Sets:
-    """The sets with NULL where the test is `wanted` for it; what it is was found by asking the evaluator."""
+    """The sets with NULL where the test is `wanted` for it; `at_null` is what the evaluator says of NULL."""
     return Sets(sets.may.with_null(at_null in (wanted, "unknown")), sets.must.with_null(at_null is wanted))
 
 

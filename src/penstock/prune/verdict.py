@@ -34,7 +34,7 @@ class Verdict(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a verdict was given: the kind of knowledge that proved it, and the part of the predicate it was about."""
+    """Why a verdict was reached: the kind of knowledge that proved it, and the part of the predicate it was about."""
 
     source: str
     detail: str = ""

@@ -111,9 +111,9 @@ class TestNotText:
     def test_a_predicate_that_is_no_text(self, tmp_path: Path) -> None:
         table = managed_table(tmp_path, "i bigint")
         table.append(pa.table({"i": [1]}))
-        with pytest.raises(PredicateError, match="a predicate is text, found NoneType; write it as Spark SQL"):
+        with pytest.raises(PredicateError, match="expected a predicate as text, not NoneType; write it as Spark SQL"):
             table.delete(None)  # type: ignore[arg-type]
-        with pytest.raises(PredicateError, match="a predicate is text, found int"):
+        with pytest.raises(PredicateError, match="expected a predicate as text, not int"):
             table.plan(5)  # type: ignore[arg-type]
         assert table.count() == 1
 

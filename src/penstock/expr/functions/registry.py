@@ -2,9 +2,8 @@
 
 A name that is missing here is opaque: the predicate keeps it, and it never prunes. Operators are listed under their
 symbols, unary minus as `negative`, `+ INTERVAL` as `add_interval`. `CATALYST` has the same functions by the names of
-Spark's classes, so that a filter of a DataFrame prunes as the same text does. Each kind has its module:
-`functions_arithmetic`, `functions_number`, `functions_bytes`, `functions_text`, `functions_time`,
-`functions_interval`, `functions_other`. What stands for another expression (`nvl`, `string(x)`) is in `replaced`.
+Spark's classes, so that a filter of a DataFrame prunes as the same text does. Each kind has a module in this package.
+Functions that stand for another expression (`nvl`, `string(x)`) are in `rewrites`.
 
 >>> find("YEAR").name, CATALYST["Year"].name
 ('year', 'year')

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.errors import EvaluationError
+from penstock.expr import tree
 from penstock.expr.functions import registry as functions
 from penstock.expr.kernels.cast import cast as cast_values
 from penstock.expr.kernels.cast import castable, fails_as_spark
@@ -29,66 +30,46 @@ from penstock.expr.kernels.like import match, parts_of
 from penstock.expr.kernels.python_values import from_arrow, to_arrow
 from penstock.expr.kernels.vector import Mask, Vector, union
 from penstock.expr.text_size import GROWTH, MAX_TEXT_BYTES, text_bytes
-from penstock.expr.tree import (
-    UNKNOWN,
-    And,
-    Call,
-    Cast,
-    Column,
-    Compare,
-    Expr,
-    In,
-    IsNull,
-    Like,
-    Literal,
-    Lookup,
-    Not,
-    Or,
-    fold,
-    is_term,
-    terms_of,
-    walk,
-)
+from penstock.expr.tree import And, Call, Cast, Compare, Expr, In, IsNull, Like, Literal, Lookup, Not, Or
 from penstock.expr.types import normalize
 
-# Terms given from outside: a column, a nested field or a map key, each with one value a row.
+# Terms with their values: a column, a nested field or a map key, each with one value a row.
 Rows = Mapping[Expr, pa.Array]
 _USE_SPARK = "read with Spark: table.dataframe(spark, where=…)"
 Look = Callable[[Expr, tuple[Vector, ...], Vector], None]
 
 
 def filter_mask(
-    predicate: Expr, table: pa.Table | pa.RecordBatch, zone: str = "UTC", given: Rows | None = None
+    predicate: Expr, table: pa.Table | pa.RecordBatch, zone: str = "UTC", known: Rows | None = None
 ) -> pa.BooleanArray:
     """True, false or null for each row of `table`; raises `EvaluationError` where Spark would raise.
 
-    Terms that are `given` need not be in the table.
+    Terms with `known` values need not be in the table.
     """
-    rows = read_terms(predicate, table, given)
+    rows = read_terms(predicate, table, known)
     vector = evaluate(predicate, rows, table.num_rows, zone)
     if vector.failed is not None:
         from penstock.expr.kernels.failure import why_failed
 
         why = unevaluable(predicate) or why_failed(predicate, rows, int(np.argmax(vector.failed)), zone)
-        raise EvaluationError(f"cannot evaluate {short(predicate)}: {why}", hint=_way_out(predicate))
+        raise EvaluationError(f"cannot evaluate {short(predicate)}: {why}", hint=_hint(predicate))
     return vector.values
 
 
-def _way_out(predicate: Expr) -> str | None:
-    """Spark, for what only Spark knows; otherwise what may have been meant."""
+def _hint(predicate: Expr) -> str | None:
+    """Use Spark for what only Spark evaluates; otherwise the suggestion of a call."""
     if unevaluable(predicate) is not None:
         return _USE_SPARK
-    return next((node.hint for node in walk(predicate) if isinstance(node, Call) and node.hint), None)
+    return next((node.hint for node in tree.walk(predicate) if isinstance(node, Call) and node.hint), None)
 
 
-def filter_table(predicate: Expr, table: pa.Table, zone: str = "UTC", given: Rows | None = None) -> pa.Table:
+def filter_table(predicate: Expr, table: pa.Table, zone: str = "UTC") -> pa.Table:
     """The rows of `table` for which the predicate is true."""
-    return table.filter(filter_mask(predicate, table, zone, given))
+    return table.filter(filter_mask(predicate, table, zone))
 
 
 def evaluate(expr: Expr, rows: Rows, count: int, zone: str = "UTC", look: Look | None = None) -> Vector:
-    """The values of a bound expression over `count` rows whose terms are given; `look` sees those of each part."""
-
+    """The values of a bound expression over `count` rows of terms; `look` is called with those of each part."""
     size = _Size(count, max(MAX_TEXT_BYTES, GROWTH * sum(values.nbytes for values in rows.values())))
 
     def visit(node: Expr, below: tuple[Vector, ...]) -> Vector:
@@ -97,14 +78,15 @@ def evaluate(expr: Expr, rows: Rows, count: int, zone: str = "UTC", look: Look |
         if isinstance(node, Literal):
             return Vector(to_arrow([node.value], node.type))
         if isinstance(node, Compare) and isinstance(node.right, Literal) and node.left.type == node.right.type:
-            return _compare_constant(node, _spread(node.left, below[0], size), below[1])
+            left = _spread(node.left, below[0], size)
+            return Vector(compare(node.op, left.values, below[1].values[0]), left.failed)
         full = tuple(_spread(child, vector, size) for child, vector in zip(node.children, below, strict=True))
         vector = _evaluate_node(node, full, size, zone)
         if look is not None:
             look(node, full, vector)
         return vector
 
-    return _spread(expr, fold(expr, visit), size)
+    return _spread(expr, tree.fold(expr, visit), size)
 
 
 class _Size(NamedTuple):
@@ -123,10 +105,6 @@ def _spread(node: Expr, vector: Vector, size: _Size) -> Vector:
     return Vector(pa.repeat(vector.values[0], size.rows))
 
 
-def _compare_constant(node: Compare, left: Vector, right: Vector) -> Vector:
-    return Vector(compare(node.op, left.values, right.values[0]), left.failed)
-
-
 def evaluate_constant(expr: Expr, zone: str) -> tuple[Any] | None:
     """The physical value of an expression over constants, in a tuple; None when it fails."""
     vector = evaluate(expr, {}, 1, zone)
@@ -135,7 +113,7 @@ def evaluate_constant(expr: Expr, zone: str) -> tuple[Any] | None:
 
 def unevaluable(expr: Expr) -> str | None:
     """Why the tree has no exact meaning here (an unknown function, say); None when it has one."""
-    for node in walk(expr):
+    for node in tree.walk(expr):
         if isinstance(node, Call) and node.type is None:
             return "; ".join(part for part in (_unknown_call(node), node.hint) if part)
         if isinstance(node, Cast) and (node.child.type is None or not castable(node.child.type, node.type)):
@@ -144,29 +122,25 @@ def unevaluable(expr: Expr) -> str | None:
             return f"the types in {short(node)} have no exact common type"
         if isinstance(node, Like) and parts_of(node.pattern, node.escape) is None:
             return f"the pattern of {short(node)} has a misplaced escape character"
-        if isinstance(node, Lookup) and not (is_term(node) and pa.types.is_map(node.container.type)):
+        if isinstance(node, Lookup) and not (tree.is_term(node) and pa.types.is_map(node.container.type)):
             return f"{short(node)} is not a constant key of a map"
     return None
 
 
 def _unknown_call(node: Call) -> str:
-    if functions.find(node.name) is not None:
-        return f"{_shown(node)} is not known for these arguments"
-    return f"{_shown(node)} is not known"
+    plain = node.name.isidentifier() and node.name not in (tree.UNKNOWN, "div")
+    known = " for these arguments" if functions.find(node.name) is not None else ""
+    return f"{node.name + '()' if plain else short(node)} is not known{known}"
 
 
-def _shown(node: Call) -> str:
-    return f"{node.name}()" if node.name.isidentifier() and node.name not in (UNKNOWN, "div") else short(node)
-
-
-def read_terms(expr: Expr, table: pa.Table | pa.RecordBatch, given: Rows | None = None) -> Rows:
+def read_terms(expr: Expr, table: pa.Table | pa.RecordBatch, known: Rows | None = None) -> Rows:
     """The columns, nested fields and map columns that a tree mentions, as contiguous arrays of normalised types."""
-    found = dict(given or {})
-    for term in terms_of(expr):
+    rows = dict(known or {})
+    for term in tree.terms_of(expr):
         column: Any = term.container if isinstance(term, Lookup) else term
-        if term not in found and column not in found:
-            found[column] = _read(column, table)
-    return found
+        if term not in rows and column not in rows:
+            rows[column] = read_column(table, column.path, normalize(column.type))
+    return rows
 
 
 def read_column(table: pa.Table | pa.RecordBatch, path: Sequence[str], to: pa.DataType) -> pa.Array:
@@ -190,10 +164,6 @@ def as_type(array: pa.Array, to: pa.DataType) -> pa.Array:
         whole = pc.floor_temporal(array, unit="microsecond")
         return whole.cast(pa.timestamp("us", array.type.tz), safe=False).cast(to)
     return array.cast(to)
-
-
-def _read(node: Column, table: pa.Table | pa.RecordBatch) -> pa.Array:
-    return read_column(table, node.path, normalize(node.type) if node.type is not None else node.type)
 
 
 def _evaluate_node(node: Expr, below: tuple[Vector, ...], size: _Size, zone: str) -> Vector:
@@ -223,13 +193,13 @@ def _evaluate_node(node: Expr, below: tuple[Vector, ...], size: _Size, zone: str
 
 
 def _connect(node: And | Or, below: tuple[Vector, ...]) -> Vector:
-    """AND and OR from left to right: an arm after the answer is known is not looked at, and so cannot fail."""
+    """AND and OR from left to right: an arm after the one that decides is not evaluated, and so cannot fail."""
     connective, decided = (pc.and_kleene, False) if isinstance(node, And) else (pc.or_kleene, True)
     result, failed = below[0].values, below[0].failed
     for arm in below[1:]:
         if arm.failed is not None:
-            known = pc.fill_null(pc.equal(result, decided), False).to_numpy(zero_copy_only=False)
-            failed = union(failed, arm.failed & ~known)
+            settled = pc.fill_null(pc.equal(result, decided), False).to_numpy(zero_copy_only=False)
+            failed = union(failed, arm.failed & ~settled)
         result = connective(result, arm.values)
     return Vector(result, failed)
 
