@@ -4,8 +4,8 @@ The rules are Spark's in ANSI mode, its default. Names are case-insensitive unle
 comparison of two types inserts the cast Spark would insert, on the column where Spark puts it on the column:
 `p = 5` on a string column is `CAST(p AS bigint) = 5`.
 
-`now` folds `current_date()` and its kin. A stream passes None, and they stay opaque: the day on which a plan was made
-must not be frozen into it.
+`now` folds `current_date()` and similar functions. A stream passes None, and they stay opaque: the day on which a plan
+was made must not be frozen into it.
 
 What cannot be understood (an unknown function, a function over types it does not take) has the type None from there
 upwards. It is not an error; it never prunes.
@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -24,18 +23,17 @@ import pyarrow as pa
 from penstock.errors import PredicateError, TypeMismatchError, UnknownColumnError, name_hint
 from penstock.expr.functions import registry as functions
 from penstock.expr.functions.arithmetic import DECIMAL_OPERATORS
-from penstock.expr.functions.interval_functions import NAME as ADD_INTERVAL
 from penstock.expr.kernels.cast import cast as cast_values
 from penstock.expr.kernels.cast import castable
 from penstock.expr.kernels.evaluate import evaluate_constant
 from penstock.expr.kernels.python_values import from_arrow, to_arrow
 from penstock.expr.kernels.zones import is_fixed
 from penstock.expr.missing_quotes import quoted_date, quoted_word
+from penstock.expr.operands import comparison_type, fits, is_beyond_bigint, with_interval, with_its_digits
 from penstock.expr.tree import And, Call, Cast, Column, Compare, Expr, In, Like, Literal, Lookup, Not, Or, fold, rebuild
 from penstock.expr.types import (
     TIMESTAMP,
     common_type_of,
-    integer_range,
     is_decimal,
     is_integer,
     is_nested,
@@ -72,8 +70,7 @@ def bind(expr: Expr, schema: pa.Schema, context: Context | None = None, text: st
     "app = 'a' AND n > 5"
     """
     binder = _Binder(schema, context or Context(), text)
-    bound = fold(expr, binder.visit)
-    return binder.boolean(bound)
+    return binder.boolean(fold(expr, binder.visit))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +138,7 @@ class _Binder:
         common = self.common([left, right], node)
         if common is not None and pa.types.is_null(common):
             common = pa.bool_()  # NULL = NULL
-        if common is None or _beyond_bigint(left, right):
+        if common is None or is_beyond_bigint(left, right):
             return Compare(node.op, left, right, at=node.at)
         return Compare(node.op, self.to(left, common, node), self.to(right, common, node), at=node.at)
 
@@ -178,7 +175,7 @@ class _Binder:
     def common(self, sides: list[Expr], node: Expr) -> pa.DataType | None:
         """The type to compare in; None for decimals too wide for Spark to compare exactly."""
         others = {side.type for side in sides if not isinstance(side, Literal)}
-        distinct = list(dict.fromkeys(_tight(side, others) for side in sides))
+        distinct = list(dict.fromkeys(comparison_type(side, others) for side in sides))
         common = common_type_of(distinct)
         if common is not None and not is_nested(common) and all(castable(t, common) for t in distinct):
             return common
@@ -204,7 +201,7 @@ class _Binder:
         return Cast(child, to, at=child.at)
 
     def cast_literal(self, literal: Literal, to: pa.DataType) -> Literal:
-        if is_integer(to) and is_integer(literal.type) and literal.value is not None and _fits(literal.value, to):
+        if is_integer(to) and is_integer(literal.type) and literal.value is not None and fits(literal.value, to):
             return Literal(literal.value, to, at=literal.at)  # most of what an OR of 50,000 tests needs
         if not castable(literal.type, to):
             raise self.unreadable(literal, to)
@@ -250,11 +247,11 @@ class _Binder:
         if moment is not None:
             return moment
         if node.name in DECIMAL_OPERATORS and any(arg.type is not None and is_decimal(arg.type) for arg in args):
-            args = tuple(_with_its_digits(*pair) for pair in zip(node.args, args, strict=True))
-        return self.folded(self.signed(_with_interval(Call(node.name, args, at=node.at))))
+            args = tuple(with_its_digits(*pair) for pair in zip(node.args, args, strict=True))
+        return self.folded(self.signed(with_interval(Call(node.name, args, at=node.at))))
 
     def signed(self, node: Call) -> Call:
-        """The call with its arguments cast as its signature says; unchanged and untyped where there is none."""
+        """The call with its arguments cast as its signature says; unchanged and untyped without a signature."""
         function = functions.find(node.name)
         if function is None or any(arg.type is None for arg in node.args):
             return node
@@ -287,62 +284,6 @@ class _Binder:
         since = moment - datetime(1970, 1, 1, tzinfo=UTC)
         stamp = Literal((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds, TIMESTAMP)
         return self.cast_literal(stamp, pa.date32()) if name in _TODAY else stamp
-
-
-def _tight(side: Expr, others: set[pa.DataType | None]) -> pa.DataType:
-    """The type a side brings into a comparison: a constant integer is no wider than it needs to be.
-
-    Spark reaches the same by moving casts from columns to constants: `CAST(smallint_column AS int) = 5` is
-    `smallint_column = 5`, and beside a decimal an integer has as many digits as it has.
-    """
-    assert side.type is not None
-    if not isinstance(side, Literal) or not is_integer(side.type) or side.value is None:
-        return side.type
-    if any(t is not None and is_decimal(t) for t in others):
-        return pa.decimal128(len(str(abs(side.value))), 0)
-    narrow = [t for t in others if t is not None and is_integer(t)]
-    if len(others) == 1 and narrow and _fits(side.value, narrow[0]):
-        return narrow[0]
-    return side.type
-
-
-def _beyond_bigint(left: Expr, right: Expr) -> bool:
-    """An integer beside a decimal that no bigint reaches: Spark's analyzer answers without looking, even for NULL."""
-    if left.type is None or not is_integer(left.type) or not isinstance(right, Literal) or right.value is None:
-        return False
-    return is_decimal(right.type) and not _fits(right.value, pa.int64())
-
-
-def _fits(value: Any, t: pa.DataType) -> bool:
-    low, high = integer_range(t)
-    return bool(low <= value <= high)
-
-
-def _with_its_digits(written: Expr, bound: Expr) -> Expr:
-    """Beside a decimal, an integer that is written out has as many digits as it has; any other has those of its type.
-
-    For other types than int, `2L` and `CAST(2 AS bigint)` look the same here.
-    """
-    if not isinstance(written, Literal) or written.type != pa.int32() or written.value is None:
-        return bound
-    return Literal(Decimal(written.value), pa.decimal128(len(str(abs(written.value))), 0), at=bound.at)
-
-
-def _with_interval(node: Call) -> Call:
-    """`x - INTERVAL 7 DAYS` as the function that moves x."""
-    if node.name not in ("+", "-") or len(node.args) != 2:
-        return node
-    value, interval = node.args if not _is_interval(node.args[0]) or node.name == "-" else node.args[::-1]
-    if not _is_interval(interval) or _is_interval(value):
-        return node
-    amount, unit = interval.children
-    assert isinstance(amount, Literal)
-    moved = Literal(-amount.value if node.name == "-" else amount.value, pa.int64())
-    return Call(ADD_INTERVAL, (value, moved, unit), at=node.at)
-
-
-def _is_interval(expr: Expr) -> bool:
-    return isinstance(expr, Call) and expr.name == "interval" and len(expr.args) == 2
 
 
 def _is_map(expr: Expr) -> bool:

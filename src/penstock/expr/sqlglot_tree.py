@@ -1,7 +1,6 @@
-"""sqlglot's tree to ours: one function for each kind of node, and a refusal for whatever changes the meaning unseen.
+"""sqlglot's tree to ours: one function for each kind of node, and an error for whatever would change the meaning.
 
-Every argument of a sqlglot node that is set must be one this module knows. `NOT LIKE` is a `Like` with a flag in one
-version of sqlglot and a `Not` in another; a flag that nobody looks at would turn a predicate into its opposite.
+Every argument of a sqlglot node that is set must be understood, see `sqlglot_arguments`.
 """
 
 from __future__ import annotations
@@ -12,18 +11,11 @@ import pyarrow as pa
 from sqlglot import exp
 
 from penstock.errors import PredicateError
-from penstock.expr import tree
+from penstock.expr import literals, tree
 from penstock.expr.functions import registry as functions
-from penstock.expr.functions.interval_functions import UNITS
-from penstock.expr.number_literals import (
-    is_signed,
-    negated,
-    negated_suffixed,
-    number_literal,
-    suffixed_literal,
-)
 from penstock.expr.rewrites import case_insensitive, date_part, replaced
 from penstock.expr.schema import arrow_type
+from penstock.expr.sqlglot_arguments import is_understood
 from penstock.expr.tree import And, Call, Cast, Column, Compare, Expr, In, IsNull, Like, Literal, Lookup, Not, Or
 
 _COMPARISONS: dict[type[exp.Expression], str] = {
@@ -39,30 +31,6 @@ _NAMED: dict[type[exp.Expression], str] = {
     exp.Neg: "negative", exp.BitwiseNot: "~", exp.If: "if", exp.CurrentUser: "current_user",
     exp.SessionUser: "session_user",
 }  # fmt: skip
-# Arguments of sqlglot nodes that are understood here; any other that is set changes the meaning and is refused.
-_PLAIN_ARGUMENTS = frozenset(["this", "expression", "expressions"])
-_ARGUMENTS: dict[type[exp.Expression], frozenset[str]] = {
-    kind: frozenset(names.split())
-    for kind, names in (
-        (exp.Column, "table db catalog"),
-        (exp.Like, "negate"),
-        (exp.ILike, "negate"),
-        (exp.Between, "low high"),
-        (exp.Cast, "to"),
-        (exp.TryCast, "to safe"),
-        (exp.Case, "ifs default"),
-        (exp.If, "true false"),
-        (exp.Ceil, "decimals"),
-        (exp.Floor, "decimals"),
-        (exp.Substring, "start length"),
-        (exp.Trim, "position"),
-        (exp.Literal, "is_string"),
-        (exp.Interval, "unit"),
-        (exp.DPipe, "safe"),
-        (exp.Div, "typed safe"),
-        (exp.StrPosition, "substr position"),
-    )
-}
 # With three arguments the first is a unit, which looks like a column.
 _OF_UNITS = frozenset(["timestampadd", "timestampdiff", "dateadd", "date_add", "datediff", "date_diff"])
 _BITS = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseLeftShift, exp.BitwiseRightShift)
@@ -139,12 +107,6 @@ def _has_unit(node: exp.Expression) -> bool:
     return isinstance(node, exp.Anonymous) and len(node.expressions) == 3 and node.name.lower() in _OF_UNITS
 
 
-def _is_understood(node: exp.Expression) -> bool:
-    """Whether every argument that is set is known here; those of a function may be called what they like."""
-    known = _PLAIN_ARGUMENTS | _ARGUMENTS.get(type(node), frozenset())
-    return isinstance(node, exp.Func) or all(name in known for name, value in node.args.items() if value)
-
-
 def _check_precedence(node: exp.Expression, text: str) -> None:
     """Where sqlglot and Spark group operators differently, parentheses are required."""
     operands = [node.args.get("this"), node.args.get("expression")]
@@ -160,7 +122,7 @@ def _check_precedence(node: exp.Expression, text: str) -> None:
 def _build(node: exp.Expression, parts: list[Expr], text: str) -> Expr:
     _check_precedence(node, text)
     at = _position(node, parts)
-    for handler in (_build_leaf, _build_test, _build_call) if _is_understood(node) else ():
+    for handler in (_build_leaf, _build_test, _build_call) if is_understood(node) else ():
         built = handler(node, parts, at, text)
         if built is not None:
             return built
@@ -189,11 +151,11 @@ def _build_leaf(node: exp.Expression, parts: list[Expr], at: int | None, text: s
         case exp.RawString():
             return Literal(str(node.this), pa.string(), at=at)
         case exp.HexString():
-            return Literal(_hex(str(node.this), text), pa.binary(), at=at)
+            return literals.hexadecimal(str(node.this), text, at)
         case exp.Literal():
-            return Literal(node.this, pa.string(), at=at) if node.is_string else number_literal(node.this, text, at)
+            return Literal(node.this, pa.string(), at=at) if node.is_string else literals.number(node.this, text, at)
         case exp.Interval():
-            return _interval(node, at)
+            return literals.interval(node, at) or _unknown(node, [], at)
         case exp.Cast():
             return _cast(node, parts[0], at, text)
         case exp.Bracket() if len(parts) == 2:
@@ -231,10 +193,10 @@ def _build_test(node: exp.Expression, parts: list[Expr], at: int | None, text: s
 
 def _build_call(node: exp.Expression, parts: list[Expr], at: int | None, text: str) -> Expr | None:
     match node:
-        case exp.Neg() if isinstance(parts[0], Literal) and is_signed(node, parts[0]):
-            return negated(parts[0], at)
+        case exp.Neg() if isinstance(parts[0], Literal) and literals.is_signed(node, parts[0]):
+            return literals.negated(parts[0], at)
         case exp.Neg() if isinstance(parts[0], Cast):
-            return negated_suffixed(parts[0], at)
+            return literals.negated_suffixed(parts[0], at)
         case exp.Case():
             return Call("case", _case(node, parts), at=at)
         case exp.Extract():
@@ -268,29 +230,13 @@ def _position(node: exp.Expression, parts: list[Expr]) -> int | None:
     return next((part.at for part in parts if part.at is not None), None)
 
 
-def _hex(digits: str, text: str) -> bytes:
-    try:
-        return bytes.fromhex(digits if len(digits) % 2 == 0 else "0" + digits)
-    except ValueError:
-        raise PredicateError(f"X'{digits[:50]}' is not hexadecimal", text, text.find(digits)) from None
-
-
-def _interval(node: exp.Interval, at: int | None) -> Expr:
-    """A whole number of one unit, or an opaque text."""
-    amount = str(node.this.this) if isinstance(node.this, exp.Literal) else ""
-    unit = str(node.args["unit"].name).upper().removesuffix("S") if isinstance(node.args.get("unit"), exp.Var) else ""
-    if amount.removeprefix("-").isdigit() and unit in UNITS and len(amount) < 10:
-        return Call("interval", (Literal(int(amount), pa.int64()), Literal(unit, pa.string())), at=at)
-    return _unknown(node, [], at)
-
-
 def _cast(node: exp.Cast, child: Expr, at: int | None, text: str) -> Expr:
     to = arrow_type(node.to)
     if to is None:
         raise PredicateError(f"unknown type {node.to.sql(dialect='spark')}", text, at)
     # sqlglot calls Spark's plain CAST "TryCast" as well; `safe` tells the two apart.
     if isinstance(child, Literal) and isinstance(child.value, int | Decimal) and not isinstance(child.value, bool):
-        exact = suffixed_literal(child, to)
+        exact = literals.suffixed(child, to)
         if exact is not None:
             return exact
     return Cast(child, to, bool(node.args.get("safe")), at=at)
@@ -331,7 +277,7 @@ def _like(node: exp.Expression, parts: list[Expr], at: int | None, text: str) ->
         if len(escape) != 1:
             raise PredicateError(f"ESCAPE takes one character, not {escape[:20]!r}", text, at)
     value, *patterns = parts
-    if not _is_understood(like) or not patterns:
+    if not is_understood(like) or not patterns:
         return None
     tests = tuple(_matches(like, value, pattern, escape, at) for pattern in patterns)
     if len(tests) == 1:

@@ -227,8 +227,8 @@ FALSE = Literal(False, pa.bool_())
 NULL = Literal(None, pa.bool_())
 
 
-def _post_order(root: Expr, into: type | tuple[type, ...] = Expr) -> Iterator[Expr]:
-    """Every node below `root`, children before parents; a shared node comes once."""
+def walk(root: Expr, into: type | tuple[type, ...] = Expr) -> Iterator[Expr]:
+    """Every node of the tree, children before parents; a shared node once. See `fold` for `into`."""
     visited: set[int] = set()
     stack: list[tuple[Expr, bool]] = [(root, False)]
     while stack:
@@ -253,25 +253,20 @@ def fold(root: Expr, visit: Callable[[Expr, tuple[T, ...]], T], into: type | tup
     3
     """
     done: dict[int, T] = {}
-    for node in _post_order(root, into):
+    for node in walk(root, into):
         below = node.children if isinstance(node, into) else ()
         done[id(node)] = visit(node, tuple(done[id(child)] for child in below))
     return done[id(root)]
-
-
-def walk(root: Expr) -> Iterator[Expr]:
-    """Every node of the tree, children before parents."""
-    return _post_order(root)
 
 
 def rebuild(node: Expr, children: Sequence[Expr]) -> Expr:
     """`node` over new children, or `node` itself when they are the old ones."""
     if len(children) == len(node.children) and all(a is b for a, b in zip(children, node.children, strict=True)):
         return node
-    names, dataclass_node = node._child_fields, cast(Any, node)
-    if not isinstance(getattr(node, names[0]), Expr):
-        return cast(Expr, replace(dataclass_node, **{names[0]: tuple(children)}))
-    return cast(Expr, replace(dataclass_node, **dict(zip(names, children, strict=True))))
+    names = node._child_fields
+    one_each = isinstance(getattr(node, names[0]), Expr)
+    changes = dict(zip(names, children, strict=True)) if one_each else {names[0]: tuple(children)}
+    return cast(Expr, replace(cast(Any, node), **changes))
 
 
 def is_term(node: Expr) -> bool:

@@ -168,7 +168,7 @@ def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
 
 
 def common_type_of(types: Sequence[pa.DataType]) -> pa.DataType | None:
-    """The common type of several types, folded from the left; None where there is none."""
+    """The common type of several types, folded from the left; None where they have none."""
 
     def step(common: pa.DataType | None, t: pa.DataType) -> pa.DataType | None:
         return None if common is None else common_type(common, t)

@@ -1,7 +1,7 @@
 """A set of values of one column: disjoint half-open key intervals in order, and whether NULL belongs to it.
 
 A test on one column is a set: the values (and NULL) for which it is *true*. AND is intersection, OR is union, and the
-set of a negated test is computed by whoever knows the test, because NOT does not take complements in three-valued logic
+set of a negated test is computed from the test itself, because NOT does not take complements in three-valued logic
 (`x = 5` and `NOT x = 5` are both not true for NULL). `complement` here is the plain one, NULL included: it answers
 "which values are not in the set", which is what proving that *every* row matches needs.
 

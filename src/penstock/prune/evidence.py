@@ -77,7 +77,7 @@ class Evidence:
         return image(witness, expr, path, self.zone, self.with_laws) if isinstance(witness, Exact | Bounds) else None
 
     def cost(self, term: Expr) -> int:
-        """Cheap facts first: exact values, bounds, what nobody knows, and functions whose ends must be evaluated."""
+        """Cheap facts first: exact values, bounds, terms without facts, and functions whose ends must be evaluated."""
         if not is_term(term):
             partitioned = any(isinstance(witness, Exact) for witness in self.about(terms_of(term)[0]))
             return 1 if partitioned else 3

@@ -53,7 +53,7 @@ _MOST_RECENT = 16
 
 @dataclass(frozen=True)
 class Exact:
-    """One value of `term` for each container; a dictionary array is taken as it is."""
+    """One value of `term` for each container; a dictionary array is used unchanged."""
 
     term: Term
     values: pa.Array

@@ -86,8 +86,8 @@ STAGES = (
 class Pruner:
     """A bound predicate, simplified and compiled; it keeps no state between batches and may be used by many threads.
 
-    With `whole_by_laws` off, a container is not kept whole on the strength of a function's law: whoever removes what
-    matches whole without reading it relies on exact values and plain comparisons alone.
+    With `whole_by_laws` off, a container is not kept whole on the strength of a function's law: removing files
+    that match whole, without reading them, relies on exact values and plain comparisons alone.
     """
 
     def __init__(self, predicate: Expr, zone: str = "UTC", *, whole_by_laws: bool = True) -> None:

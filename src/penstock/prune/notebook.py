@@ -1,8 +1,8 @@
 r"""What a notebook shows of plans, tables and advice: small tables in HTML.
 
-Names and values come from anybody, so every text goes through `cell`: markup in it is text, a character that would not
-simply be drawn is its escape, and nothing is endless. There is no script, no style sheet and no colour but a grey that
-can be seen on white and on black: the notebook's own theme stays.
+Names and values are untrusted, so every text goes through `cell`, which escapes markup and unprintable characters and
+cuts long text. There is no script, no style sheet and no colour but a grey that is visible on white and on black: the
+notebook's own theme stays.
 
 What `partitions()` gives is Arrow's table, which cannot be subclassed; something around it would no longer be one for
 Arrow's functions, pandas or DuckDB. So it carries a mark, and a notebook learns to show tables with that mark; all

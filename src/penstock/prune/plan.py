@@ -1,6 +1,6 @@
 """The plan: which files are read, why, and what is still to be checked on each.
 
-A plan holds columns (the judgements of one or more batches of files); a `FileTask` is made when somebody looks at it.
+A plan holds columns (the judgements of one or more batches of files); a `FileTask` is made on access.
 A plan over a million files that keeps ten costs ten objects.
 """
 

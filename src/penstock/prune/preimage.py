@@ -55,7 +55,7 @@ def _prefixed(interval: Interval, width: int) -> Interval | None:
 
 
 def _first_with_prefix(key: Key, width: int) -> Key | None:
-    """The smallest string whose first `width` characters are not below `key`; None when there is none."""
+    """The smallest string whose first `width` characters are not below `key`; None when no string is."""
     return key if len(key) <= width else next_prefix(key[:width])
 
 

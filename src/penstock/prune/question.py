@@ -8,7 +8,7 @@ Two steps make the answer as sharp as what is known allows:
 * All tests of one term in an arm become one set: `x > 5 AND x < 6` on integers is impossible by itself, and an OR of
   10,000 equalities is one set with 10,000 points.
 * AND is distributed over OR as long as that gives at most `MOST_ARMS` arms: `(a = 1 OR b = 2) AND a = 3` is
-  `b = 2 AND a = 3`. Beyond that the tree is left as it is, which is safe and only less sharp.
+  `b = 2 AND a = 3`. Beyond that the tree is left unchanged, which is safe and only less sharp.
 
 The opposite question, *can any row fail to make this true*, is a question of the same form (`negated=True`): a
 container for which both answers are no has no rows, and one for which only the second is no matches as a whole.

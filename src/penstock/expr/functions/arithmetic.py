@@ -3,10 +3,9 @@
 Two integers meet in the wider type and fail when the result does not fit it; `/` is always a division of
 doubles and fails at zero. A string beside an integer is read as a bigint, beside any other number as a double.
 
-Decimals get Spark's result precision and scale (`DecimalPrecision`): the exact result is computed with unlimited
-integers and rounded HALF_UP once, a quotient twice (`_quotient`). An integer beside a decimal counts as a decimal of
-all its type's digits; Spark counts a literal's digits only. Binding has done the same for an int, for other literals
-it differs in nothing but the precision as long as 38 digits are enough; where it does the call stays opaque.
+Decimals are computed exactly (`decimal_arithmetic`). An integer beside a decimal counts as a decimal of all its type's
+digits; Spark counts a literal's digits only. Binding has done the same for an int, for other literals only the
+precision differs as long as 38 digits are enough; where they are not, the call stays opaque.
 
 The laws leave out constants that are not finite (`x + c` is NaN at the opposite infinity) and products with zero.
 """
@@ -21,17 +20,14 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 
+from penstock.expr.functions import decimal_arithmetic as decimals
 from penstock.expr.functions.function import FALLING, RISING, Constants, Function, Kernel, Law, Signature, opposed
 from penstock.expr.functions.signatures import BIGINT, DATE, DOUBLE, INT, STRING, SignatureOf, Types, as_int
-from penstock.expr.kernels.decimals import decimal_vector, rescaled, unscaled
 from penstock.expr.kernels.physical import Numbers, all_valid, integer_vector, numbers, vector
 from penstock.expr.kernels.vector import Mask, Vector
 from penstock.expr.types import MAX_PRECISION, common_type, decimal_for, is_decimal, is_float, is_integer, is_numeric
 
 _Answer = tuple[Numbers, Mask | None]
-_MINIMUM_ADJUSTED_SCALE = 6
-_QUOTIENT_SCALE = 39
-_WIDE = 2 * MAX_PRECISION  # more digits than NumPy's integers have
 
 
 def _arithmetic(decimal_result: Callable[[pa.DataType, pa.DataType], pa.DataType]) -> SignatureOf:
@@ -65,33 +61,6 @@ def _of_decimals(types: Types, decimal_result: Callable[[pa.DataType, pa.DataTyp
     result = decimal_result(left, right)
     mixed = any(is_integer(t) for t in types)
     return None if mixed and result.precision >= MAX_PRECISION else Signature((left, right), result)
-
-
-def _sum_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    scale = max(left.scale, right.scale)
-    return _adjusted(max(left.precision - left.scale, right.precision - right.scale) + scale + 1, scale)
-
-
-def _product_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    return _adjusted(left.precision + right.precision + 1, left.scale + right.scale)
-
-
-def _quotient_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    scale = max(_MINIMUM_ADJUSTED_SCALE, left.scale + right.precision + 1)
-    return _adjusted(left.precision - left.scale + right.scale + scale, scale)
-
-
-def _remainder_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    scale = max(left.scale, right.scale)
-    return pa.decimal128(min(left.precision - left.scale, right.precision - right.scale) + scale, scale)
-
-
-def _adjusted(precision: int, scale: int) -> pa.DataType:
-    """Spark gives up scale for whole digits when 38 are not enough, but not below six."""
-    if precision <= MAX_PRECISION:
-        return pa.decimal128(precision, scale)
-    kept = max(MAX_PRECISION - (precision - scale), min(scale, _MINIMUM_ADJUSTED_SCALE))
-    return pa.decimal128(MAX_PRECISION, kept)
 
 
 def _kernel(
@@ -149,7 +118,7 @@ def _modulus(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
 
 def _divide(arrays: Sequence[pa.Array], zone: str) -> Vector:
     if is_decimal(arrays[0].type):
-        return _quotient(*arrays)
+        return decimals.quotient(*arrays)
     a, b = (numbers(values).astype(np.float64) for values in arrays)
     with np.errstate(all="ignore"):
         return vector(a / np.where(b == 0, 1.0, b), DOUBLE, all_valid(*arrays), b == 0)
@@ -162,61 +131,6 @@ def _integral_divide(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
     return (a - np.fmod(a, divisor)) // divisor, failed
 
 
-def _decimal_sum(sign: int) -> Callable[[pa.Array, pa.Array], Vector]:
-    def compute(left: pa.Array, right: pa.Array) -> Vector:
-        scale = max(left.type.scale, right.type.scale)
-        result = _sum_type(left.type, right.type)
-        digits = max(left.type.precision - left.type.scale, right.type.precision - right.type.scale) + scale + 1
-        a = rescaled(unscaled(left, digits), left.type.scale, scale)
-        b = rescaled(unscaled(right, digits), right.type.scale, scale)
-        return decimal_vector(rescaled(a + sign * b, scale, result.scale), result, all_valid(left, right))
-
-    return compute
-
-
-def _decimal_product(left: pa.Array, right: pa.Array) -> Vector:
-    digits = left.type.precision + right.type.precision
-    result = _product_type(left.type, right.type)
-    product = unscaled(left, digits) * unscaled(right, digits)
-    scale = left.type.scale + right.type.scale
-    return decimal_vector(rescaled(product, scale, result.scale), result, all_valid(left, right))
-
-
-def _quotient(left: pa.Array, right: pa.Array) -> Vector:
-    """Java divides to 39 digits behind the point, HALF_DOWN; Spark then rounds to the scale of the result, HALF_UP."""
-    result = _quotient_type(left.type, right.type)
-    a, b = unscaled(left, _WIDE), unscaled(right, _WIDE)
-    dividend = abs(a) * 10 ** (right.type.scale + _QUOTIENT_SCALE)
-    divisor = np.where(b == 0, 1, abs(b)) * 10**left.type.scale
-    quotient = dividend // divisor
-    quotient = quotient + (2 * (dividend - quotient * divisor) > divisor).astype(object)
-    signed = np.where((a < 0) == (b < 0), quotient, -quotient)
-    zero = np.asarray(b == 0, np.bool_)
-    return decimal_vector(rescaled(signed, _QUOTIENT_SCALE, result.scale), result, all_valid(left, right), zero)
-
-
-def _decimal_remainder(positive: bool) -> Callable[[pa.Array, pa.Array], Vector]:
-    """The exact remainder, with the sign of the dividend; one of a quotient of more than 38 digits is left to Spark."""
-
-    def compute(left: pa.Array, right: pa.Array) -> Vector:
-        result = _remainder_type(left.type, right.type)
-        a = rescaled(unscaled(left, _WIDE), left.type.scale, result.scale)
-        b = rescaled(unscaled(right, _WIDE), right.type.scale, result.scale)
-        divisor = np.where(b == 0, 1, b)
-        failed = np.asarray((b == 0) | (abs(a) // abs(divisor) >= 10**MAX_PRECISION), np.bool_)
-        rest = _toward_zero(a, divisor)
-        if positive:
-            rest = np.where(rest < 0, _toward_zero(rest + divisor, divisor), rest)
-        return decimal_vector(rest, result, all_valid(left, right), failed)
-
-    return compute
-
-
-def _toward_zero(a: Numbers, b: Numbers) -> Numbers:
-    rest = abs(a) % abs(b)
-    return np.where(a < 0, -rest, rest)
-
-
 def _quotients(types: Types, constants: Constants) -> Signature | None:
     promoted = _without_text(types)
     if len(types) != 2 or not all(is_numeric(t) for t in promoted):
@@ -226,7 +140,7 @@ def _quotients(types: Types, constants: Constants) -> Signature | None:
     # The digits of the divisor decide the scale, and those of such a constant are not known here.
     if any(is_integer(t) and t != INT and value is not None for t, value in zip(types, constants, strict=True)):
         return None
-    return _of_decimals(types, _quotient_type)
+    return _of_decimals(types, decimals.quotient_type)
 
 
 def _bigints(types: Types, constants: Constants) -> Signature | None:
@@ -289,15 +203,15 @@ def _quotient_law(argument: int, constants: Constants) -> Law | None:
     return _product_law(argument, constants) if argument == 0 else None
 
 
-_sums = _arithmetic(_sum_type)
-_products = _arithmetic(_product_type)
-_remainders = _arithmetic(_remainder_type)
+_sums = _arithmetic(decimals.sum_type)
+_products = _arithmetic(decimals.product_type)
+_remainders = _arithmetic(decimals.remainder_type)
 _add = _checked(operator.add, lambda left, right, total: ((left ^ total) & (right ^ total)) < 0)
 _subtract = _checked(operator.sub, lambda left, right, rest: ((left ^ right) & (left ^ rest)) < 0)
-_add_numbers = _kernel(_add, _decimal_sum(1))
-_subtract_numbers = _kernel(_subtract, _decimal_sum(-1))
-_times = _kernel(_checked(operator.mul, _product_wraps), _decimal_product)
-_rest = _kernel(_remainder, _decimal_remainder(positive=False))
+_add_numbers = _kernel(_add, decimals.sums(1))
+_subtract_numbers = _kernel(_subtract, decimals.sums(-1))
+_times = _kernel(_checked(operator.mul, _product_wraps), decimals.product)
+_rest = _kernel(_remainder, decimals.remainder(positive=False))
 _plus, _minus = _or_shift(_add_numbers, operator.add), _or_shift(_subtract_numbers, operator.sub)
 
 ARITHMETIC_FUNCTIONS = (
@@ -307,7 +221,7 @@ ARITHMETIC_FUNCTIONS = (
     Function("/", _quotients, _divide, _quotient_law, catalyst=("Divide",)),
     Function("div", _bigints, _kernel(_integral_divide), _quotient_law, catalyst=("IntegralDivide",)),
     Function("%", _remainders, _rest, aliases=("mod",), catalyst=("Remainder",)),
-    Function("pmod", _remainders, _kernel(_modulus, _decimal_remainder(positive=True)), catalyst=("Pmod",)),
+    Function("pmod", _remainders, _kernel(_modulus, decimals.remainder(positive=True)), catalyst=("Pmod",)),
     Function("try_add", _numbers_only(_sums), _tried(_add_numbers)),
     Function("try_subtract", _numbers_only(_sums), _tried(_subtract_numbers)),
     Function("try_multiply", _numbers_only(_products), _tried(_times)),

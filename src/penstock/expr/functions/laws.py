@@ -1,14 +1,14 @@
 """Bounds that travel through functions: from a range of a column to the range of a function of it.
 
 `year(ts) = 2026`, `cast(ts AS date) >= …`, `x * 2 + 1 < 10` are tests of `f(x)`. Where every function on the way from x
-to f(x) has declared a law (see `function`), both ends of the range of x are evaluated, step by step, and what comes out
-is the range of f(x):
+to f(x) has declared a law (see `function`), both ends of the range of x are evaluated, step by step, which gives
+the range of f(x):
 
     x in [3, 7]  →  x * 2 in [6, 14]  →  x * 2 + 1 in [7, 15]  →  no row has x * 2 + 1 > 20
 
 Nothing is searched and nothing is inverted: the kernels that evaluate rows evaluate the ends. An end that is missing,
 fails or is NULL makes both ends unknown, because a value beyond it may have wrapped around; only a function that has
-a value everywhere (`total`) leaves the other end as it is.
+a value everywhere (`total`) leaves the other end unchanged.
 
 *Clock changes.* An instant's reading on the clock falls back by an hour in autumn. Let S be the difference between the
 largest and the smallest offset that the zone ever had. Every reading is off by at most S, so further than a few S away

@@ -2,7 +2,7 @@
 
 An answer that does not fit its type fails, as it raises in Spark. `floor` and `ceil` of a double are a
 bigint; Spark turns NaN into 0 there and cuts what is too large, which would break the order of the values:
-those rows fail. `round` and its kin are known for whole numbers and decimals only, because Spark rounds the digits
+those rows fail. `round` and `bround` are known for whole numbers and decimals only, because Spark rounds the digits
 that Java prints of a double. Logarithms and powers are left out: Java's last digit is its own.
 
 Functions of nulls (`greatest`, `isnan`) have no law: a bound says nothing of their nulls.

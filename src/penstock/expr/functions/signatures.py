@@ -71,17 +71,17 @@ def any_of(*signatures: SignatureOf) -> SignatureOf:
 
 
 def is_time(t: pa.DataType) -> bool:
-    """Whether Spark casts the type to a date or a timestamp of its own accord."""
+    """Whether Spark casts the type to a date or a timestamp implicitly."""
     return is_timestamp(t) or t in (DATE, STRING) or bool(pa.types.is_null(t))
 
 
 def as_int(t: pa.DataType) -> bool:
-    """Whether Spark casts the type to `int` of its own accord."""
+    """Whether Spark casts the type to `int` implicitly."""
     return bool((is_integer(t) and t != BIGINT) or pa.types.is_null(t))
 
 
 def is_text(t: pa.DataType) -> bool:
-    """Whether Spark casts the type to a string of its own accord; the digits of floats are Java's."""
+    """Whether Spark casts the type to a string implicitly; the digits of floats are Java's."""
     return is_time(t) or is_integer(t) or is_decimal(t) or t == pa.bool_()
 
 

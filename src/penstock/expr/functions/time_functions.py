@@ -221,7 +221,7 @@ _days_between = exactly([DATE, DATE], INT)
 _clock = unary(is_time, clock_type, INT)
 _integral = unary(is_integer, widen, TIMESTAMP)
 _number = unary(is_numeric, widen, TIMESTAMP)
-# Spark casts nothing to these of its own accord.
+# Spark casts nothing to these implicitly.
 _since_epoch = unary(lambda t: t == TIMESTAMP, result=BIGINT)
 _only_date = unary(lambda t: t == DATE, result=INT)
 _difference = _of_integers(operator.sub)

@@ -183,7 +183,7 @@ def _all_plain(values: pa.Array, pattern: str, to: pa.DataType) -> pa.Array | No
         return None
     try:
         return values.cast(to)
-    except pa.ArrowInvalid:  # out of range, or no day of the calendar
+    except pa.ArrowInvalid:  # out of range, or not a date
         return None
 
 
@@ -210,7 +210,7 @@ def plain_to_string(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
 
 
 def binary_to_string(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
-    """Bytes as they are. Spark keeps bytes that are not UTF-8; to Arrow they are no string, and fail."""
+    """Bytes unchanged. Spark keeps bytes that are not UTF-8; Arrow strings cannot hold them, so they fail."""
     return by_distinct(values, to, lambda raw: raw.decode("utf-8"))
 
 

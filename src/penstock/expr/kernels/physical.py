@@ -1,8 +1,8 @@
 """Arrow arrays as NumPy arrays of physical values, and back.
 
-A date is its days, a timestamp its microseconds, a boolean itself. Nulls become zero on the way out, so every
-kernel computes over them without harm, and are put back on the way in. Rows that failed are null as well, so
-that a value which nobody may read is at least not a plausible one.
+A date is its days, a timestamp its microseconds, a boolean itself. Nulls become zero in NumPy, so every
+kernel computes over them without harm, and become null again in Arrow. Rows that failed are null as well, so
+that a value which must not be read is at least not a plausible one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The values of an expression, one a row, and the rows for which there is none.
+"""The values of an expression, one per row, and the rows that have no value.
 
 Spark in ANSI mode raises on `1 / 0` or `cast('x' AS int)`. The evaluator must be able to go on without raising: one
 bad value in one container must not stop the planning of the others, and must not be taken for a null either. So every

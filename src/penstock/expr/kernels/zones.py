@@ -35,7 +35,7 @@ _OFFSET = re.compile(
 
 
 def is_fixed(zone: str) -> bool:
-    """Whether a zone has the same offset at all times; ValueError when there is no such zone.
+    """Whether a zone has the same offset at all times; ValueError for an unknown zone.
 
     >>> is_fixed("+02:00"), is_fixed("Europe/Paris")
     (True, False)
@@ -74,7 +74,7 @@ def to_local(micros: Int64s, zone: str) -> Int64s:
 
 
 def in_zone(value: Any, zone: str) -> Any:
-    """A moment with the clock of a zone; anything else, a time without a zone among it, as it is.
+    """A moment on the clock of a zone; anything else, including a time without a zone, unchanged.
 
     >>> str(in_zone(datetime(2026, 5, 17, 6, 40, tzinfo=UTC), "Asia/Tokyo"))
     '2026-05-17 15:40:00+09:00'

@@ -1,6 +1,8 @@
-"""Numbers as they are written: `5`, `5L`, `1.5`, `1.5D`, and the minus before them, with the types Spark gives them.
+"""Literals as they are written: numbers (`5`, `5L`, `1.5D`, with or without a minus), `X'1F'`, intervals of one unit.
 
->>> number_literal("5000000000", "", None)
+They get the types that Spark gives them.
+
+>>> number("5000000000", "", None)
 <Literal 5000000000L>
 """
 
@@ -15,11 +17,12 @@ import pyarrow as pa
 from sqlglot import exp
 
 from penstock.errors import PredicateError
+from penstock.expr.functions.interval_functions import UNITS
 from penstock.expr.tree import Call, Cast, Expr, Literal
 from penstock.expr.types import MAX_PRECISION
 
 
-def number_literal(digits: str, text: str, at: int | None) -> Literal:
+def number(digits: str, text: str, at: int | None) -> Literal:
     """The number that digits stand for: an int, a bigint, a decimal, or with an exponent a double."""
     if "e" in digits.lower():
         double = float(digits)
@@ -31,8 +34,8 @@ def number_literal(digits: str, text: str, at: int | None) -> Literal:
     scale = max(0, -int(parts.exponent))
     precision = max(len(parts.digits), scale, 1)
     if precision > MAX_PRECISION:
-        what = f"the number {_cut(digits)} has {precision:,} digits; Spark has {MAX_PRECISION}"
-        raise PredicateError(what, text, text.find(digits))
+        message = f"the number {_cut(digits)} has {precision:,} digits; Spark has {MAX_PRECISION}"
+        raise PredicateError(message, text, text.find(digits))
     if "." not in digits and value < 1 << 63:
         return Literal(int(value), pa.int32() if value < 1 << 31 else pa.int64(), at=at)
     return Literal(value, pa.decimal128(precision, scale), at=at)
@@ -71,7 +74,7 @@ def negated_suffixed(cast: Cast, at: int | None) -> Expr:
     return Call("negative", (cast,), at=at)
 
 
-def suffixed_literal(child: Literal, to: pa.DataType) -> Literal | None:
+def suffixed(child: Literal, to: pa.DataType) -> Literal | None:
     """`5L`, `1.5D` arrive as casts of a number; they are literals of that type. No suffix makes an int."""
     if pa.types.is_integer(to) and to != pa.int32() and isinstance(child.value, int):
         limit = 1 << to.bit_width - 1
@@ -92,3 +95,20 @@ def _nearest_float(value: Decimal) -> float:
     candidates = [np.nextafter(near, np.float32(end)) for end in (-np.inf, np.inf)]
     finite = [float(c) for c in (near, *candidates) if np.isfinite(c)]
     return min(finite, key=lambda c: abs(Fraction(c) - Fraction(value)))
+
+
+def hexadecimal(digits: str, text: str, at: int | None) -> Literal:
+    """The bytes of `X'1F'`; an odd number of digits begins with a zero."""
+    try:
+        return Literal(bytes.fromhex(digits if len(digits) % 2 == 0 else "0" + digits), pa.binary(), at=at)
+    except ValueError:
+        raise PredicateError(f"X'{digits[:50]}' is not hexadecimal", text, text.find(digits)) from None
+
+
+def interval(node: exp.Interval, at: int | None) -> Call | None:
+    """A whole number of one unit; None for any other interval."""
+    amount = str(node.this.this) if isinstance(node.this, exp.Literal) else ""
+    unit = str(node.args["unit"].name).upper().removesuffix("S") if isinstance(node.args.get("unit"), exp.Var) else ""
+    if amount.removeprefix("-").isdigit() and unit in UNITS and len(amount) < 10:
+        return Call("interval", (Literal(int(amount), pa.int64()), Literal(unit, pa.string())), at=at)
+    return None
