@@ -283,14 +283,14 @@ def column_of(term: Expr) -> str:
     return column.path[0]
 
 
-def terms_of(root: Expr) -> tuple[Any, ...]:
+def terms_of(root: Expr) -> tuple[Column | Lookup, ...]:
     """The terms of a tree, each once, in the order of their first appearance."""
-    terms: dict[Expr, None] = {}
+    terms: dict[Column | Lookup, None] = {}
     stack = [root]
     while stack:
         node = stack.pop()
         if is_term(node):
-            terms.setdefault(node)
+            terms.setdefault(cast(Column | Lookup, node))
         else:
             stack.extend(reversed(node.children))
     return tuple(terms)

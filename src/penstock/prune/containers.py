@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import pyarrow as pa
 
+from penstock.prune.delete_file import DeleteFile
 from penstock.prune.facts import Fact
 from penstock.prune.joint import Joint, joint_facts
 
@@ -24,7 +24,7 @@ class Containers:
     sizes: pa.Array | None = None
     spec_id: int | None = None
     shredding: pa.Array | None = None  # what is recorded of each file's sidecars
-    deletes: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)  # DeleteFiles, by the file's position
+    deletes: Mapping[int, tuple[DeleteFile, ...]] = field(default_factory=dict)  # by the position of the file
 
     @cached_property
     def joint(self) -> tuple[Joint, ...]:

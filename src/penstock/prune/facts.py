@@ -96,7 +96,7 @@ class Exact:
         return {}
 
     @cached_property
-    def images(self) -> dict[Any, Any]:
+    def images(self) -> dict[tuple[Expr, str, bool], Any]:
         """What was made of it by `image`, to be used again."""
         return {}
 
@@ -158,7 +158,7 @@ class Bounds:
                 _check_type(self.term, ends)
 
     @cached_property
-    def images(self) -> dict[Any, Any]:
+    def images(self) -> dict[tuple[Expr, str, bool], Any]:
         """What was made of them by `image`, to be used again."""
         return {}
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -160,7 +159,7 @@ class _Reasons:
         if left.any():
             self.assign(left if rows is None else rows[left], reason)
 
-    def assign(self, where: npt.NDArray[Any], reason: Reason) -> None:
+    def assign(self, where: Mask | Positions, reason: Reason) -> None:
         """Give a reason to containers, by mask or by position."""
         self.codes[where] = len(self.reasons)
         self.reasons.append(reason)

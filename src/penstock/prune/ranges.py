@@ -160,7 +160,7 @@ def _scalar(key: Key, t: pa.DataType) -> pa.Scalar:
     return to_arrow([value_of(key, t)], t)[0]
 
 
-def _overlap_keys(low: npt.NDArray[Any], high: npt.NDArray[Any], first: Keys, last: Keys) -> Mask:
+def _overlap_keys(low: Keys, high: Keys, first: Keys, last: Keys) -> Mask:
     if len(first) == 1:
         return np.asarray((high >= first[0]) & (low <= last[0]), np.bool_)
     # The first interval that does not end before the range begins; it is hit unless it starts behind the range's end.
@@ -169,7 +169,7 @@ def _overlap_keys(low: npt.NDArray[Any], high: npt.NDArray[Any], first: Keys, la
     return np.asarray(inside & (first.take(i, mode="clip") <= high), np.bool_)
 
 
-def _first_at_least(ends: Keys, keys: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _first_at_least(ends: Keys, keys: Keys) -> npt.NDArray[np.intp]:
     """`np.searchsorted(ends, keys)`, through a table of cells where the ends are spread evenly enough.
 
     A binary search mispredicts a branch at each step, which is most of its time for a million keys. One look into a
@@ -184,7 +184,7 @@ def _first_at_least(ends: Keys, keys: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return np.searchsorted(ends, keys, side="left")
     table = np.searchsorted(cells, np.arange(int(cells[-1]) + 1))
     inside = np.clip(keys, ends[0], ends[-1])
-    positions: npt.NDArray[Any] = table.take((inside - ends[0]) >> shift)
+    positions: npt.NDArray[np.intp] = table.take((inside - ends[0]) >> shift)
     behind = np.flatnonzero(ends.take(positions) < inside)
     while len(behind):
         positions[behind] += 1

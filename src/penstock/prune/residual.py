@@ -9,13 +9,12 @@ With the facts `dt = 5` and `app = 'b'`, the predicate `dt = 5 AND (app = 'a' OR
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.expr.kernels.vector import Mask
 from penstock.expr.tree import TRUE, And, Expr, Or, conjuncts
-from penstock.prune.evidence import evidence_of
+from penstock.prune.evidence import Positions, evidence_of
 from penstock.prune.judge import Judgement, may_be
 from penstock.prune.question import ask
 from penstock.prune.verdict import Verdict
@@ -37,7 +36,7 @@ def residuals(judgement: Judgement) -> dict[int, Expr]:
     return by_row
 
 
-def _needed(parts: Sequence[Expr], judgement: Judgement, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _needed(parts: Sequence[Expr], judgement: Judgement, rows: Positions) -> Mask:
     """For each container (row) and each part or alternative of a part (column), whether it must still be checked."""
     pruner, containers = judgement.pruner, judgement.containers
     evidence = evidence_of(containers, pruner.zone)
@@ -53,7 +52,7 @@ def _alternatives(part: Expr) -> tuple[Expr, ...]:
     return part.arms if isinstance(part, Or) else ()
 
 
-def _build(parts: Sequence[Expr], pattern: npt.NDArray[Any]) -> Expr:
+def _build(parts: Sequence[Expr], pattern: Mask) -> Expr:
     left: list[Expr] = []
     column = 0
     for part in parts:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import pyarrow as pa
 
-from penstock.prune.plan import FileTask
+from penstock.prune.file_task import FileTask
 from penstock.stream.position import Position
 from penstock.stream.stream_options import StreamOptions
 

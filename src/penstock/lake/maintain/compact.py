@@ -35,7 +35,8 @@ from penstock.lake.write.hot_key_choice import choose_again
 from penstock.lake.write.removal import unfiltered
 from penstock.lake.write.writes import LOCALLY, attempt, prepare
 from penstock.progress import Count, Counted, counted, progress
-from penstock.prune.plan import FileTask, Plan
+from penstock.prune.file_task import FileTask
+from penstock.prune.plan import Plan
 from penstock.tables import bridge
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.scan.reader import Reader

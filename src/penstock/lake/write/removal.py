@@ -25,8 +25,8 @@ from penstock.lake.layout.slots import Slot
 from penstock.lake.layout.table_layout import Layout, Tuple
 from penstock.lake.write.conform import conform
 from penstock.lake.write.data_files import WriteJob, WrittenFile, write_rows, write_slots
+from penstock.prune.file_task import FileTask
 from penstock.prune.judge import Pruner
-from penstock.prune.plan import FileTask
 from penstock.prune.verdict import Verdict
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.scan.reader import Reader, as_shown

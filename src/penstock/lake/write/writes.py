@@ -34,7 +34,7 @@ from penstock.lake.write.hot_key_choice import choose_for
 from penstock.lake.write.new_sidecars import with_sidecars
 from penstock.lake.write.removal import ByPartition, ByPredicate, Found, Removal, Rewrite
 from penstock.progress import Count, Counted, progress
-from penstock.prune.plan import FileTask
+from penstock.prune.file_task import FileTask
 from penstock.tables import bridge
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.scan.reader import Reader

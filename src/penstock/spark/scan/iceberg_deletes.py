@@ -18,7 +18,7 @@ from typing import Any
 
 from penstock.errors import LakeError
 from penstock.formats.registry import TITLES, format_named
-from penstock.prune.plan import DeleteFile
+from penstock.prune.delete_file import DeleteFile
 from penstock.spark.scan.iceberg_storage import Places, spark_path
 from penstock.spark.scan.planner import as_answer, by_partition
 from penstock.tables.iceberg.scan.scan_plan import delete_batches

@@ -22,11 +22,12 @@ from penstock.expr.schema import as_schema, check_names
 from penstock.expr.tree import Expr, Lookup, column_of, terms_of
 from penstock.expr.types import type_name
 from penstock.prune.facts import Exact
+from penstock.prune.file_task import FileTask
 from penstock.prune.judge import Pruner
 from penstock.prune.notebook import as_grid
 from penstock.prune.notebook import columns as columns_html
 from penstock.prune.notebook import facts as facts_html
-from penstock.prune.plan import FileTask, Plan
+from penstock.prune.plan import Plan
 from penstock.storage.lister import Lister, ListingCache
 from penstock.storage.schemes import open_storage
 from penstock.storage.storage import Properties, Storage

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.errors import MissingError, PenstockWarning
-from penstock.prune.plan import FileTask
+from penstock.prune.file_task import FileTask
 from penstock.stream.feed import Work
 from penstock.tables.iceberg.scan.reader import Reader
 from penstock.tables.outputs import Keys

@@ -14,8 +14,9 @@ from penstock.errors import LakeError
 from penstock.expr.kernels.evaluate import unevaluable
 from penstock.expr.tree import TRUE
 from penstock.prune.facts import Exact
+from penstock.prune.file_task import FileTask
 from penstock.prune.judge import Pruner
-from penstock.prune.plan import FileTask, Plan
+from penstock.prune.plan import Plan
 from penstock.stream.feed import Budget, Limit, Look, Work
 from penstock.tables.iceberg.feed.row_changes import changed_files
 from penstock.tables.iceberg.feed.snapshot_lineage import Part, Standing, expired, is_next, lineage, standing_after

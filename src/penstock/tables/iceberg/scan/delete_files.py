@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.errors import LakeError
-from penstock.prune.plan import DeleteFile
+from penstock.prune.delete_file import DeleteFile
 from penstock.tables.iceberg.manifest.file_batch import FileBatch
 from penstock.tables.iceberg.metadata.specs import SpecField
 

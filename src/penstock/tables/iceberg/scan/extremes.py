@@ -19,8 +19,9 @@ import pyarrow.compute as pc
 from penstock.expr.tree import Column
 from penstock.expr.types import is_float
 from penstock.prune.facts import Bounds
+from penstock.prune.file_task import FileTask
 from penstock.prune.judge import Judgement
-from penstock.prune.plan import FileTask, Plan
+from penstock.prune.plan import Plan
 from penstock.tables.iceberg.scan.reader import Reader
 
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from penstock.errors import LakeError, PenstockError, StorageError
 from penstock.formats.registry import TITLES, format_named
-from penstock.prune.plan import DeleteFile
+from penstock.prune.delete_file import DeleteFile
 from penstock.storage.redaction import one_line
 
 _MAGIC = bytes([0xD1, 0xD3, 0x39, 0x64])

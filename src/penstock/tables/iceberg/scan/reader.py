@@ -21,7 +21,8 @@ from penstock.expr.kernels.evaluate import as_type, evaluate, filter_mask, read_
 from penstock.expr.tree import Expr, Lookup, column_of, terms_of
 from penstock.formats.registry import format_of
 from penstock.maps.split import build_maps, entries_of
-from penstock.prune.plan import DeleteFile, FileTask
+from penstock.prune.delete_file import DeleteFile
+from penstock.prune.file_task import FileTask
 from penstock.storage.redaction import one_line
 from penstock.tables.iceberg.manifest.bounds import uuid_text
 from penstock.tables.iceberg.metadata.version import Version
