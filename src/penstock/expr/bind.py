@@ -164,12 +164,12 @@ class _Binder:
             return node.options
         literals: dict[int, Literal] = {}
         for kind in kinds:
-            these = [(i, option) for i, option in enumerate(node.options) if option.type == kind]
-            vector = cast_values(to_arrow([option.value for _, option in these], kind), to, self.context.timezone)
+            same_type = [(i, option) for i, option in enumerate(node.options) if option.type == kind]
+            vector = cast_values(to_arrow([option.value for _, option in same_type], kind), to, self.context.timezone)
             if vector.failed is not None:
-                raise self.unreadable(these[int(np.argmax(vector.failed))][1], to)
+                raise self.unreadable(same_type[int(np.argmax(vector.failed))][1], to)
             values = from_arrow(vector.values)
-            literals.update((i, Literal(v, to, at=o.at)) for (i, o), v in zip(these, values, strict=True))
+            literals.update((i, Literal(v, to, at=o.at)) for (i, o), v in zip(same_type, values, strict=True))
         return tuple(literals[i] for i in range(len(node.options)))
 
     def common(self, sides: list[Expr], node: Expr) -> pa.DataType | None:

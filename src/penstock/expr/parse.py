@@ -153,8 +153,10 @@ def _syntax_error(error: ParseError, text: str) -> PredicateError:
     start = sum(len(line) for line in lines[: first["line"] - 1])
     highlight = first["highlight"] or ""
     position = max(0, min(len(text), start + first["col"] - len(highlight)))
-    what = str(first["description"]).split(" for <class")[0].rstrip(".").replace("Invalid expression / ", "")
-    if "Required keyword" in what:
+    description = str(first["description"]).split(" for <class")[0].rstrip(".").replace("Invalid expression / ", "")
+    if "Required keyword" in description:
         return PredicateError(f"something is missing after {highlight!r}", text, position)
     expected = _EXAMPLE if highlight.upper() in _STATEMENT or not text[:position].strip() else None
-    return PredicateError(f"{what[0].lower()}{what[1:]} at {highlight!r}", text, position, expected=expected)
+    return PredicateError(
+        f"{description[0].lower()}{description[1:]} at {highlight!r}", text, position, expected=expected
+    )

@@ -305,8 +305,8 @@ def _case(node: exp.Case, parts: list[Expr]) -> tuple[Expr, ...]:
     return (*pairs, *rest[count:])
 
 
-def _refused(node: exp.Expression, text: str, what: str = "") -> PredicateError:
-    kind = what or next((name for t, name in _REFUSED.items() if isinstance(node, t)), node.key)
-    shown = "" if what else node.sql(dialect="spark")
+def _refused(node: exp.Expression, text: str, name: str = "") -> PredicateError:
+    kind = name or next((kind for t, kind in _REFUSED.items() if isinstance(node, t)), node.key)
+    shown = "" if name else node.sql(dialect="spark")
     detail = f": {shown[:60]}" if shown not in ("", kind) else ""
     return PredicateError(f"{kind} cannot be part of a predicate over one row{detail}", text, node.meta.get("start"))

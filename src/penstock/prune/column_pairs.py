@@ -37,14 +37,14 @@ def paired_terms(test: Expr) -> tuple[Expr, Expr] | None:
     return (compare.left, compare.right) if fits else None
 
 
-def pair_possible(test: Expr, wanted: bool, left: Span, right: Span) -> Mask:
-    """Where the comparison may be true, or with `wanted` false where it may be false or NULL."""
+def pair_possible(test: Expr, holds: bool, left: Span, right: Span) -> Mask:
+    """Where the comparison may be true, or with `holds` false where it may be false or NULL."""
     compare = test.child if isinstance(test, Not) else test
     assert isinstance(compare, Compare)
     true, false = _truths(compare.op, left, right)
     if isinstance(test, Not):
         true, false = false, true
-    if wanted:
+    if holds:
         return true
     unknown = np.zeros(len(true), np.bool_) if compare.op == "<=>" else left.null | right.null
     return np.asarray(false | unknown, np.bool_)

@@ -94,7 +94,7 @@ class Evidence:
         return witness.admits(projected, rows)
 
     def passes(self, check: Check, rows: Rows) -> Mask:
-        """Where a test may have the wanted outcome: where no known single values of its terms rule it out."""
+        """Where a test may hold (or fail to, as the check says): no known single values of its terms rule it out."""
         count = self.count if rows is None else len(rows)
         everywhere = np.ones(count, np.bool_)
         if unevaluable(check.test) is not None:
@@ -119,7 +119,7 @@ class Evidence:
             if not known:
                 return np.ones(count, np.bool_)
             spans.append(meet(known))
-        return pair_possible(check.test, check.wanted, spans[0], spans[1])
+        return pair_possible(check.test, check.holds, spans[0], spans[1])
 
     def _outcome(self, check: Check, values: dict[Expr, pa.Array], count: int) -> Mask:
         """Evaluated once for each distinct combination."""
@@ -127,7 +127,7 @@ class Evidence:
         size = len(next(iter(distinct.values()))) if distinct else count
         vector = evaluate(check.test, distinct, size, self.zone)
         true = mask_of(vector.values)
-        outcome = true if check.wanted else ~true
+        outcome = true if check.holds else ~true
         if vector.failed is not None:
             outcome = outcome | vector.failed
         return outcome if inverse is None else outcome[inverse]

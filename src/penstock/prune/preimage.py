@@ -17,18 +17,18 @@ from penstock.prune.domain import Domain, Interval
 from penstock.prune.ordered_keys import Key, next_prefix
 
 
-def preimage(expr: Expr, wanted: Domain) -> tuple[Expr, Domain] | None:
+def preimage(expr: Expr, domain: Domain) -> tuple[Expr, Domain] | None:
     """The term of an expression and its non-null values for which the expression lies in the set; None for others."""
-    wanted = wanted.with_null(False)
+    domain = domain.with_null(False)
     if is_term(expr):
-        return expr, wanted
+        return expr, domain
     width, factor = _prefix_width(expr), _factor(expr)
     term = expr.children[0] if expr.children else expr
     if width is not None:
-        intervals = [_prefixed(interval, width) for interval in wanted.intervals]
+        intervals = [_prefixed(interval, width) for interval in domain.intervals]
         return term, Domain.union_of(pa.string(), [interval for interval in intervals if interval is not None])
     if factor is not None and term.type is not None:
-        ends = [(_divided(low, factor), _divided(high, factor)) for low, high in wanted.intervals]
+        ends = [(_divided(low, factor), _divided(high, factor)) for low, high in domain.intervals]
         return term, Domain.union_of(term.type, ends)
     return None
 

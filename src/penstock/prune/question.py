@@ -31,12 +31,12 @@ MOST_DEPTH = 100
 class Check:
     """A test that is not (or not exactly) a set: it is evaluated where its terms have one known value.
 
-    `wanted` False asks for rows where the test is *not true* (false or unknown).
+    `holds` False asks for rows where the test is *not true* (false or unknown).
     """
 
     test: Expr
     terms: tuple[Expr, ...]
-    wanted: bool
+    holds: bool
 
 
 @dataclass(frozen=True)

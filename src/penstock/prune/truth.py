@@ -154,14 +154,14 @@ def _member(test: In) -> _Solution | None:
     return subject, (true, Sets(nothing, nothing))
 
 
-def _solved(expr: Expr, wanted: Domain | None) -> _Solution | None:
+def _solved(expr: Expr, domain: Domain | None) -> _Solution | None:
     """The set for a test of `expr`: of values of its term where that is exact and simple, else of its own values."""
-    if wanted is None or not is_comparable(expr.type):
+    if domain is None or not is_comparable(expr.type):
         return None
-    inverted = preimage(expr, wanted)
+    inverted = preimage(expr, domain)
     if inverted is not None:
         return inverted[0], _exactly(inverted[1])
-    return (expr, _exactly(wanted)) if lawful_path(expr) is not None else None
+    return (expr, _exactly(domain)) if lawful_path(expr) is not None else None
 
 
 def _like(test: Like, term: Expr) -> _Pair | None:
@@ -183,9 +183,9 @@ def _prefixed(term: Expr, prefix: str) -> _Pair:
     return _exactly(Domain.interval(_type(term), prefix, next_prefix(prefix) if prefix else None))
 
 
-def _with_null(sets: Sets, at_null: bool | str | None, wanted: bool) -> Sets:
-    """The sets with NULL where the test is `wanted` for it; `at_null` is what the evaluator says of NULL."""
-    return Sets(sets.may.with_null(at_null in (wanted, "unknown")), sets.must.with_null(at_null is wanted))
+def _with_null(sets: Sets, at_null: bool | str | None, outcome: bool) -> Sets:
+    """The sets with NULL where the test is `outcome` for it; `at_null` is what the evaluator says of NULL."""
+    return Sets(sets.may.with_null(at_null in (outcome, "unknown")), sets.must.with_null(at_null is outcome))
 
 
 def _at_null(test: Expr, term: Expr, zone: str) -> bool | str | None:

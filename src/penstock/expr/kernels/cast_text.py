@@ -166,15 +166,15 @@ def string_to_date(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
 
 
 def string_to_timestamp(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
-    """In the zone that the text names, or else the session's; a zoneless timestamp ignores a named one."""
+    """In the zone that the text names, or else the session's; a TIMESTAMP_NTZ ignores the zone of a text."""
     if to == TIMESTAMP_NTZ:
         return by_distinct(values, to, lambda text: parse_timestamp(text)[0])
     # Times without a zone are kept as local times and go through the session's zone together.
     local = by_distinct(values, TIMESTAMP_NTZ, _local_only)
-    named = by_distinct(values, TIMESTAMP, _instant_only)
-    here = timestamps_from_local(numbers(local.values), valid(local.values), zone)
-    failed = union(here.failed, _both(local, named))
-    return Vector(pc.coalesce(here.values, named.values), failed)
+    zoned = by_distinct(values, TIMESTAMP, _instant_only)
+    zoneless = timestamps_from_local(numbers(local.values), valid(local.values), zone)
+    failed = union(zoneless.failed, _both(local, zoned))
+    return Vector(pc.coalesce(zoneless.values, zoned.values), failed)
 
 
 def _all_plain(values: pa.Array, pattern: str, to: pa.DataType) -> pa.Array | None:
@@ -220,17 +220,17 @@ def string_to_binary(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
 
 
 def _local_only(text: str) -> int:
-    micros, named = parse_timestamp(text)
-    if named is not None:
+    micros, zone = parse_timestamp(text)
+    if zone is not None:
         raise ValueError(text)
     return micros
 
 
 def _instant_only(text: str) -> int:
-    micros, named = parse_timestamp(text)
-    if named is None or in_doubt(np.array([micros]), named)[0]:
+    micros, zone = parse_timestamp(text)
+    if zone is None or in_doubt(np.array([micros]), zone)[0]:
         raise ValueError(text)
-    return int(from_local(np.array([micros]), named)[0])
+    return int(from_local(np.array([micros]), zone)[0])
 
 
 def _both(left: Vector, right: Vector) -> Mask | None:
