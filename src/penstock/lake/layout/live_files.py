@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from penstock.formats.manifest_record import ManifestRecord, read_tuples
+from penstock.formats.manifest_record import LOGICAL, SHREDDING, read_tuples
 from penstock.lake.layout.coalesce import internal
 from penstock.lake.layout.grouping import stored
 from penstock.lake.layout.table_layout import Layout, Tuple
@@ -24,7 +24,8 @@ _NAMES = (
     "record_count",
     "file_size_in_bytes",
     "sequence_number",
-    *ManifestRecord._fields,
+    LOGICAL,
+    SHREDDING,
 )
 
 
