@@ -16,7 +16,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
-_SECONDS = 240
+_SECONDS = 500
 _session: list[Any] = []
 
 
@@ -44,7 +44,7 @@ class SparkProcess:
 
     def close(self) -> None:
         """End the session and the process."""
-        self._pool.submit(_stop).result(60)
+        self._pool.submit(_stop).result(_SECONDS)
         self._pool.shutdown()
 
 

@@ -20,7 +20,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -29,6 +28,8 @@ from pathlib import Path
 
 import pytest
 from pyarrow.fs import S3FileSystem
+
+from tests.fixtures.processes import PATIENCE, wait_until
 
 KEY_ID, SECRET = "penstock-test-key", "penstock-Test-Secret-0815"
 _WATCH = '"$@" & server=$!; trap "kill $server" TERM INT; read -r _; kill $server; wait $server'
@@ -136,18 +137,12 @@ class S3Server:
         """End the server, and wait until it has."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(10)
+        self._process.wait(PATIENCE)
 
     def _wait_until_up(self) -> None:
-        for _ in range(100):
-            if self._process.poll() is not None:
-                break
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
-            time.sleep(0.1)
-        self.stop()
-        raise RuntimeError(f"rclone does not answer: {self._log.read_text()[-500:] if self._log.exists() else ''}")
+        wait_until(lambda: self._process.poll() is not None or answers(self.port))
+        if self._process.poll() is not None:
+            raise RuntimeError(f"rclone does not start: {self._log.read_text()[-500:] if self._log.exists() else ''}")
 
 
 def running(config: pytest.Config, home: Path) -> S3Server:
@@ -160,6 +155,12 @@ def running(config: pytest.Config, home: Path) -> S3Server:
 
 
 _SERVER = pytest.StashKey[S3Server]()
+
+
+def answers(port: int) -> bool:
+    """Whether somebody on this machine accepts connections there."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def _rclone() -> str:

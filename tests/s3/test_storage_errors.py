@@ -17,7 +17,8 @@ import penstock
 from penstock.errors import LayoutError, PenstockError, StorageError
 from penstock.tables.hive.hive_table import HiveTable
 from tests.fixtures.hive_writer import write_file
-from tests.s3.server import KEY_ID, SECRET, S3Server
+from tests.fixtures.processes import wait_until
+from tests.s3.server import KEY_ID, SECRET, S3Server, answers
 
 OTHER = "another-Secret-4711"
 TOKEN = "a-Session-Token-4711"
@@ -63,7 +64,7 @@ def fail(ask: Callable[[], object], kind: type[PenstockError] = StorageError) ->
     start = time.monotonic()
     with pytest.raises(kind) as caught:
         ask()
-    assert time.monotonic() - start < 10
+    assert time.monotonic() - start < 60
     check_no_secret(shown(caught.value))
     assert len(str(caught.value).splitlines()) == 1
     return str(caught.value)
@@ -190,14 +191,9 @@ def test_all_ways_to_write_the_scheme_lead_to_the_same_files(s3: S3Server, root:
 
 def test_a_killed_session_leaves_no_server(tmp_path: Path) -> None:
     code = "import sys, time, pathlib; from tests.s3.server import S3Server; "
-    code += "print(S3Server(pathlib.Path(sys.argv[1])).port, flush=True); time.sleep(60)"
+    code += "print(S3Server(pathlib.Path(sys.argv[1])).port, flush=True); time.sleep(600)"
     with subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "own")], stdout=subprocess.PIPE) as session:
         assert session.stdout is not None
         port = int(session.stdout.readline())
         session.kill()
-    for _ in range(50):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) != 0:
-                return
-        time.sleep(0.1)
-    pytest.fail("the server still answers")
+    wait_until(lambda: not answers(port))

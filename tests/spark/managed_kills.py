@@ -100,20 +100,31 @@ def while_workers_die(spark: Any, warehouse: str, kills: int, seed: int) -> dict
         before = ids_of(table)
         after, run = step(spark, table, STEPS[told["steps"] % len(STEPS)], before)
         told["steps"] += 1
-        killer = threading.Timer(rng.uniform(0, seconds), lambda: told.update(killed=told["killed"] + kill_worker(rng)))
+        over = threading.Event()
+        killer = threading.Thread(target=kill_one, args=(rng, seconds, over, told))
         start = time.monotonic()
         killer.start()
         try:
             run()
         except Exception:
             told["failed"] += 1
-        killer.cancel()
+        over.set()
         killer.join()
         seconds = max(0.2, 0.9 * (time.monotonic() - start))
         if ids_of(table) not in (before, after):
             told["wrong"] += 1
     table.sweep(older_than="0 seconds", force=True)
     return told
+
+
+def kill_one(rng: random.Random, seconds: float, over: threading.Event, told: dict[str, int]) -> None:
+    """Kill a worker at a random moment, or the first that comes after it; none when the step is over before."""
+    over.wait(rng.uniform(0, seconds))
+    while not over.is_set():
+        if kill_worker(rng):
+            told["killed"] += 1
+            return
+        over.wait(0.02)
 
 
 def kill_worker(rng: random.Random) -> int:

@@ -8,13 +8,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-PENSTOCK = [sys.executable, "-c", "from penstock.cli.main import main; main()"]
+from tests.fixtures.processes import PATIENCE, PENSTOCK, wait_until
+
 SEVERAL = """
 import json, sys
 from click.testing import CliRunner
@@ -40,7 +40,7 @@ def test_stdout_is_the_answer_and_stderr_one_line_of_what_was_wrong(place: dict[
     log = tmp_path / "spark.log"
     place["PENSTOCK_SPARK_LOG"] = str(log)
     given = [sys.executable, "-c", SEVERAL, *queries]
-    done = subprocess.run(given, env=place, cwd=tmp_path, capture_output=True, text=True, timeout=180, check=True)
+    done = subprocess.run(given, env=place, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=True)
     assert done.stderr == ""  # neither Java's nor Spark's words
     right, column, table, row = json.loads(done.stdout)
     assert right == [0, '[\n  {\n    "a": 1\n  }\n]\n', ""]
@@ -57,7 +57,7 @@ def test_stdout_is_the_answer_and_stderr_one_line_of_what_was_wrong(place: dict[
 def test_a_query_that_cannot_be_read_does_not_wait_for_spark(place: dict[str, str], tmp_path: Path) -> None:
     given = [*PENSTOCK, "sql", "SELEC 1"]
     place["JAVA_HOME"] = str(tmp_path / "none")  # it would not start
-    done = subprocess.run(given, env=place, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(given, env=place, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("Error: cannot read the query: ")
 
@@ -65,7 +65,7 @@ def test_a_query_that_cannot_be_read_does_not_wait_for_spark(place: dict[str, st
 def test_a_missing_java_is_one_line(place: dict[str, str], tmp_path: Path) -> None:
     place["JAVA_HOME"] = str(tmp_path / "none")
     given = [*PENSTOCK, "sql", "SELECT 1"]
-    done = subprocess.run(given, env=place, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(given, env=place, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("Error: Spark did not start; see ")
     assert done.stderr.endswith("it needs Java 17 or newer; 'penstock doctor' finds what is wrong\n")
@@ -79,12 +79,12 @@ def test_after_ctrl_c_nothing_is_left(place: dict[str, str], tmp_path: Path, sec
     said = (tmp_path / "said").open("w")
     run = subprocess.Popen(given, env=place, cwd=tmp_path, stderr=said)
     try:
-        _wait_until(lambda: "java" in _programs(place["PENSTOCK_MARK"]))
+        wait_until(lambda: "java" in _programs(place["PENSTOCK_MARK"]))
         time.sleep(seconds)
         run.send_signal(signal.SIGINT)
-        assert run.wait(60) == 130
+        assert run.wait(PATIENCE) == 130
         assert (tmp_path / "said").read_text() == "stopped\n"
-        _wait_until(lambda: not _programs(place["PENSTOCK_MARK"]))
+        wait_until(lambda: not _programs(place["PENSTOCK_MARK"]))
     finally:
         said.close()
         run.kill()
@@ -102,10 +102,3 @@ def _programs(mark: str) -> set[str]:
         except OSError:  # it has ended, or is somebody else's
             continue
     return found
-
-
-def _wait_until(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not is_so():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.05)

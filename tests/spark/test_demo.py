@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.fixtures.processes import PENSTOCK
 
 
 @pytest.mark.slow
 def test_the_demo_runs_and_tells_what_it_measured(tmp_path: Path) -> None:
     home = tmp_path / "demo"
-    program = [sys.executable, "-c", "from penstock.cli.main import main; main()"]
-    given = [*program, "demo", "--rows", "1500", "--folder", str(home), "--json"]
+    given = [*PENSTOCK, "demo", "--rows", "1500", "--folder", str(home), "--json"]
     done = subprocess.run(given, capture_output=True, text=True, timeout=300, check=True)
     told = json.loads(done.stdout)
     alone, layout, plain, ours, compacted = told["tables"]

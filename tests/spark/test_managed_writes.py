@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import io
 import sys
-import time
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -32,6 +31,7 @@ from penstock.progress import Counted
 from penstock.spark.session.tasks import running_tasks
 from penstock.spark.write.partition_columns import partition_columns
 from tests.fixtures.managed_tables import files_below, head_id
+from tests.fixtures.processes import wait_until
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -386,24 +386,17 @@ def test_tasks_are_counted_on_a_terminal_while_they_run(
         def isatty(self) -> bool:
             return True
 
-    def wait(path: Path) -> None:
-        end = time.monotonic() + 60
-        while not path.exists() and time.monotonic() < end:
-            time.sleep(0.02)
-
     def second_waits(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             if batch.column(0)[0].as_py() == 4:
-                wait(tmp_path / "told")
+                wait_until((tmp_path / "told").exists)
             yield batch
 
     context, terminal = spark.sparkContext, Terminal()
     told: list[Counted | None] = []
 
     def look() -> None:
-        end = time.monotonic() + 60
-        while "1 of 3 tasks" not in terminal.getvalue() and time.monotonic() < end:
-            time.sleep(0.02)
+        wait_until(lambda: "1 of 3 tasks" in terminal.getvalue())
         told.extend(running_tasks(context, tag) for tag in ("mine", "of another"))
         (tmp_path / "told").touch()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import shutil
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ import pytest
 import penstock
 from penstock.errors import PenstockError
 from penstock.spark.scan import planner
+from tests.fixtures.processes import wait_until
 from tests.spark.hive_layouts import make
 
 if TYPE_CHECKING:
@@ -53,15 +53,14 @@ def test_sources_without_a_dataframe_are_forgotten_and_others_are_not(spark: Spa
     names = {name for layout in layouts for name in _sources_of(layout.root)}
     for layout in layouts:
         assert layout.ours(spark).where("app = 'a'").count() == 3
-    for _ in range(100):
+
+    def only_one_is_left() -> bool:
         gc.collect()
         spark._jvm.System.gc()  # type: ignore[union-attr]
-        left = {name for layout in layouts for name in _sources_of(layout.root)}
-        if len(left) == 1:
-            break
-        time.sleep(0.1)
+        return {name for layout in layouts for name in _sources_of(layout.root)} == names
+
     assert len(names) == 1
-    assert left == names
+    wait_until(only_one_is_left)
     assert kept.where("app = 'b'").count() == 3
 
 

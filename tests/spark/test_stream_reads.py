@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,11 +15,14 @@ import pytest
 
 import penstock
 from penstock.errors import LakeError, PenstockError
+from tests.fixtures.processes import wait_until
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 KINDS = ("hive", "iceberg", "managed")
+# What a feed delivers is tested without Spark for each kind of table (`tests/unit/stream`).
+MANAGED_AND_HIVE = ["managed", pytest.param("hive", marks=pytest.mark.slow)]
 COLUMNS = "id bigint, app string, tags map<string,string>"
 HAS_LIMITS = pytest.mark.skipif(
     tuple(map(int, __import__("pyspark").__version__.split(".")[:2])) < (4, 2), reason="read limits need Spark 4.2"
@@ -102,13 +104,9 @@ class Sink:
         self.batches.append(sorted(row.id for row in rows.select("id").collect()))
 
 
-def until(true: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.05)
-
-
+@pytest.mark.parametrize(
+    "source", ["hive", *(pytest.param(k, marks=pytest.mark.slow) for k in KINDS[1:])], indirect=True
+)
 def test_partitions_born_after_the_start_are_read_and_foreign_ones_never(
     spark: SparkSession, source: Source, tmp_path: Path
 ) -> None:
@@ -116,15 +114,15 @@ def test_partitions_born_after_the_start_are_read_and_foreign_ones_never(
     rows = source.table.stream(spark, where="app LIKE 'a%' AND app <> 'a0'", poll_seconds=0.1)
     query = sink.start(rows, processingTime="0 seconds")
     try:
-        until(lambda: len(sink.batches) == 1)
+        wait_until(lambda: len(sink.batches) == 1)
         time.sleep(0.5)
         assert query.isActive
         assert sink.ids == []
         source.add("b1", "b2")
         wanted = source.add("a1")
-        until(lambda: len(sink.ids) == 3)
+        wait_until(lambda: len(sink.ids) == 3)
         wanted += source.add("a1", "b1")[:3]
-        until(lambda: penstock.stream_report(query).rows == 6)
+        wait_until(lambda: penstock.stream_report(query).rows == 6)
         report = penstock.stream_report(query)
     finally:
         query.stop()
@@ -136,7 +134,7 @@ def test_partitions_born_after_the_start_are_read_and_foreign_ones_never(
     assert "2 files" in str(report)
 
 
-@pytest.mark.parametrize("source", ["hive", "managed"], indirect=True)
+@pytest.mark.parametrize("source", MANAGED_AND_HIVE, indirect=True)
 def test_a_batch_that_failed_comes_again_as_it_was(spark: SparkSession, source: Source, tmp_path: Path) -> None:
     seen: list[list[int]] = []
 
@@ -169,7 +167,7 @@ def test_a_batch_that_failed_comes_again_as_it_was(spark: SparkSession, source: 
 
 
 @HAS_LIMITS
-@pytest.mark.parametrize("source", ["hive", "managed"], indirect=True)
+@pytest.mark.parametrize("source", MANAGED_AND_HIVE, indirect=True)
 def test_limits_hold_and_available_now_ends(spark: SparkSession, source: Source, tmp_path: Path) -> None:
     wanted = [0, 1, 2, *source.add("a1", "a2", "a3", "a4")]
     sink = Sink(tmp_path / "checkpoint")
@@ -178,7 +176,7 @@ def test_limits_hold_and_available_now_ends(spark: SparkSession, source: Source,
     assert sorted(sink.ids) == wanted
 
 
-@pytest.mark.parametrize("source", ["hive", "managed"], indirect=True)
+@pytest.mark.parametrize("source", MANAGED_AND_HIVE, indirect=True)
 def test_the_options_of_the_source_are_those_of_the_method(spark: SparkSession, source: Source, tmp_path: Path) -> None:
     source.add("b")
     wanted = source.add("a9")
@@ -190,7 +188,7 @@ def test_the_options_of_the_source_are_those_of_the_method(spark: SparkSession, 
     assert sink.ids == wanted
 
 
-@pytest.mark.parametrize("source", ["hive", "managed"], indirect=True)
+@pytest.mark.parametrize("source", MANAGED_AND_HIVE, indirect=True)
 def test_whole_rows_come_as_they_are_in_the_table(spark: SparkSession, source: Source, tmp_path: Path) -> None:
     source.add("a1")
     rows = source.table.stream(spark)

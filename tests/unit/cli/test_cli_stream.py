@@ -7,7 +7,6 @@ import os
 import pty
 import signal
 import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from click.testing import CliRunner, Result
 
 import penstock
 from penstock.cli.main import main
+from tests.fixtures.processes import PATIENCE, PENSTOCK
 
 
 def add(root: Path, app: str, *ids: int) -> None:
@@ -116,8 +116,9 @@ def test_of_an_iceberg_table_files_are_counted(tmp_path: Path) -> None:
 def test_the_line_on_a_terminal_is_erased_before_rows(layout: Path) -> None:
     given = ["stream", str(layout), "--partition-by", "app string", "--once"]
     ours, theirs = pty.openpty()
-    program = [sys.executable, "-c", "from penstock.cli.main import main; main()", *given]
-    subprocess.run(program, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm", "COLUMNS": "200"})
+    subprocess.run(
+        [*PENSTOCK, *given], stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm", "COLUMNS": "200"}
+    )
     os.close(theirs)
     shown = b""
     with suppress(OSError):  # Linux says so when the other end is closed
@@ -172,16 +173,13 @@ def test_a_position_of_another_filter(layout: Path, tmp_path: Path) -> None:
 def test_it_follows_until_somebody_stops_it(layout: Path) -> None:
     given = ["stream", str(layout), "--partition-by", "app string", "--json", "--where", "app LIKE 'n%'"]
     program = subprocess.Popen(
-        [sys.executable, "-uc", "from penstock.cli.main import main; main()", *given, "--interval", "0.1"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        [*PENSTOCK, *given, "--interval", "0.1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert program.stdout is not None
     add(layout, "new", 11)
     assert json.loads(program.stdout.readline()) == {"id": 11, "app": "new"}
     program.send_signal(signal.SIGINT)
-    out, told = program.communicate(timeout=60)
+    out, told = program.communicate(timeout=PATIENCE)
     assert (out, program.returncode) == ("", 0)
     assert json.loads(told)["total"]["rows"] == 1
 

@@ -14,6 +14,7 @@ import pytest
 from penstock import Coalesce
 from tests.fixtures.managed_tables import files_below, managed_table, reachable, reopened, snapshot_ids
 from tests.fixtures.managed_writers import Row, write_until_killed
+from tests.fixtures.processes import PATIENCE
 
 KILLS = 50
 # Imported once, so that a writer starts in a moment.
@@ -51,11 +52,11 @@ def test_after_fifty_kills_the_table_has_always_had_a_committed_state(
         process = processes.Process(target=write_until_killed, args=(str(lake), str(journal), seed, there), daemon=True)
         process.start()
         there.close()
-        assert here.poll(120), "the writer did not start"
+        assert here.poll(PATIENCE), "the writer did not start"
         assert here.recv() == "ready"
         time.sleep(rng.uniform(0, 0.4))
         process.kill()
-        process.join(60)
+        process.join(PATIENCE)
         assert process.exitcode == -9, "the writer ended by itself"
         states, doing = allowed(journal)
         interrupted[doing] = interrupted.get(doing, 0) + 1

@@ -7,7 +7,6 @@ import json
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
@@ -21,6 +20,7 @@ from penstock.errors import StorageError
 from penstock.report.live_page import Server
 from penstock.report.page_data import Collector
 from tests.fixtures.pages import hive_table, shared_table
+from tests.fixtures.processes import PATIENCE, PENSTOCK
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def server(lake: Path) -> Iterator[Server]:
 
 
 def ask(server: Server, path: str = "/", method: str = "GET", **headers: str) -> tuple[int, dict[str, str], str]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=PATIENCE)
     connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
     answer = connection.getresponse()
     found = answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read().decode()
@@ -78,7 +78,7 @@ def test_other_hosts_are_refused(server: Server, host: str, path: str) -> None:
 def test_a_request_without_a_host_or_with_two_is_refused(server: Server) -> None:
     own = f"Host: 127.0.0.1:{server.server_port}\r\n"
     for heads in ("", own + "Host: evil.example\r\n"):
-        with socket.create_connection(("127.0.0.1", server.server_port), timeout=60) as connection:
+        with socket.create_connection(("127.0.0.1", server.server_port), timeout=PATIENCE) as connection:
             connection.sendall(f"GET / HTTP/1.1\r\n{heads}\r\n".encode())
             assert connection.recv(64).startswith(b"HTTP/1.1 403")
 
@@ -166,17 +166,17 @@ def test_a_port_that_is_taken_is_one_clear_line(server: Server) -> None:
 def test_the_command_prints_its_address_writes_nothing_and_ends_with_ctrl_c(tmp_path: Path) -> None:
     hive_table(tmp_path / "t", ["a", "b"])
     before = sorted(tmp_path.rglob("*"))
-    words = [sys.executable, "-uc", "from penstock.cli.main import main; main()", "serve", str(tmp_path / "t")]
+    words = [*PENSTOCK, "serve", str(tmp_path / "t")]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as running:
         assert running.stdout is not None
         line = running.stdout.readline()
         url = urlsplit(line.split(" at ")[1].split()[0])
-        connection = http.client.HTTPConnection(str(url.hostname), url.port, timeout=60)
+        connection = http.client.HTTPConnection(str(url.hostname), url.port, timeout=PATIENCE)
         connection.request("GET", "/plan?where=app%20%3D%20%27a%27")
         assert json.loads(connection.getresponse().read())["report"]["files"]["kept"] == 4
         connection.close()
         running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=60)
+        out, err = running.communicate(timeout=PATIENCE)
     assert (running.returncode, out) == (0, "")
     way = 'to be sure, declare it: --partition-by "dt date, app string"'
     assert err == f"note: {tmp_path / 't'}: partitioned as one branch shows; {way}\n"

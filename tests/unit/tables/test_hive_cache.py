@@ -6,6 +6,7 @@ import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -115,12 +116,19 @@ def test_threads_that_ask_at_once_list_once(tmp_path: Path, monkeypatch: pytest.
 def test_an_error_reaches_all_who_wait_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = make(tmp_path, cache_seconds=60)
     calls: list[str] = []
+    everybody = threading.Barrier(4)
+    claim = table.cache.claim
+
+    def claim_together(key: Any) -> Any:
+        claimed = claim(key)
+        everybody.wait()
+        return claimed
 
     def fails(self: Storage, path: str) -> Entries:
         calls.append(path)
-        time.sleep(0.1)
         raise StorageError("broken")
 
+    monkeypatch.setattr(table.cache, "claim", claim_together)
     monkeypatch.setattr(Storage, "entries", fails)
     caught: list[str] = []
 
@@ -151,7 +159,7 @@ def test_the_limit_of_one_plan_does_not_stop_another_that_waits_for_its_listing(
     time.sleep(0.05)
     cache.forget(key, future)
     future.set_exception(LimitError("the first plan is at its limit"))
-    waiter.join(5)
+    waiter.join()
     assert found == [3]
     assert (fresh.calls, len(spent.list_one(storage.path).names), spent.calls) == (1, 3, 0)
 

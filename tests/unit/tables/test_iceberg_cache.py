@@ -24,6 +24,7 @@ from penstock.tables.iceberg.manifest.manifest_cache import ManifestCache, cache
 from penstock.tables.iceberg.manifest.manifest_decode import decode_manifest
 from penstock.tables.iceberg.manifest.manifest_store import ManifestStore, cache_folder
 from tests.fixtures.manifest_writer import IO, write_manifest
+from tests.fixtures.processes import PATIENCE
 
 
 @pytest.fixture
@@ -393,5 +394,5 @@ def test_processes_share_the_folder(tmp_path: Path, folder: Path, most: int) -> 
         )
         for _ in range(2)
     ]
-    assert [process.communicate(timeout=100)[0].strip() for process in started] == ["True", "True"]
+    assert [process.communicate(timeout=PATIENCE)[0].strip() for process in started] == ["True", "True"]
     assert {file.suffix for file in folder.iterdir()} == {".arrow"}
