@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 import penstock
+from tests.fixtures.spark_settings import COMPILED, INTERPRETED
 
 _START = {
     "spark.ui.enabled": "false",
@@ -32,7 +33,6 @@ _QUIET = {
     "spark.sql.maxPlanStringLength": "200",
     "spark.sql.debug.maxToStringFields": "1",
 }
-_INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 SETTINGS: dict[str, dict[str, str]] = {
     "default": {},
     "ansi off": {"spark.sql.ansi.enabled": "false"},
@@ -41,7 +41,7 @@ SETTINGS: dict[str, dict[str, str]] = {
     "case sensitive": {"spark.sql.caseSensitive": "true"},
     "field ids": {"spark.sql.parquet.fieldId.read.enabled": "true"},
     "adaptive off": {"spark.sql.adaptive.enabled": "false"},
-    "interpreted": _INTERPRETED,
+    "interpreted": INTERPRETED,
 }
 _DEFAULTS = {
     "spark.sql.ansi.enabled": "true",
@@ -50,8 +50,7 @@ _DEFAULTS = {
     "spark.sql.caseSensitive": "false",
     "spark.sql.parquet.fieldId.read.enabled": "false",
     "spark.sql.adaptive.enabled": "true",
-    "spark.sql.codegen.wholeStage": "true",
-    "spark.sql.codegen.factoryMode": "FALLBACK",
+    **COMPILED,
 }
 _OF_MEANING = ("spark.sql.ansi.enabled", "spark.sql.caseSensitive", "spark.sql.session.timeZone")
 
@@ -76,7 +75,7 @@ def sessions(spark: SparkSession | None = None) -> Sessions:
     logging.getLogger("SQLQueryContextLogger").disabled = True
     spark = spark or _start()
     judge = spark.newSession()
-    for name, value in (_QUIET | _INTERPRETED).items():
+    for name, value in (_QUIET | INTERPRETED).items():
         judge.conf.set(name, value)
     judged = penstock.attach(spark.newSession())
     for name, value in _QUIET.items():

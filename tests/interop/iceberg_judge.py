@@ -23,6 +23,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tests.fixtures.spark_settings import INTERPRETED
 from tests.interop import spark_process
 from tests.interop.spark_process import SparkProcess
 from tools.fetch_jars import fetch, fetch_iceberg_judge
@@ -47,8 +48,7 @@ class IcebergJudge(SparkProcess):
             "spark.default.parallelism": "2",
             "spark.sql.shuffle.partitions": "1",
             "spark.sql.adaptive.enabled": "false",
-            "spark.sql.codegen.wholeStage": "false",  # compiling takes longer than so few rows
-            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+            **INTERPRETED,
             "spark.ui.showConsoleProgress": "false",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.memory": memory,

@@ -25,6 +25,7 @@ from penstock.expr.kernels.evaluate import evaluate, read_terms, unevaluable
 from penstock.expr.kernels.vector import Vector
 from penstock.expr.simplify import simplify
 from penstock.expr.tree import Expr
+from tests.fixtures.spark_settings import COMPILED, INTERPRETED
 from tests.spark.judge import Answers, disagreements, given_up, tried
 from tests.spark.predicate_rows import DDL, SCHEMA
 
@@ -69,9 +70,8 @@ class Report:
 def session_in(spark: SparkSession, zone: str) -> SparkSession:
     """A session of its own for each zone; all but UTC are interpreted, so that both ways in which Spark runs judge."""
     session = spark.newSession()
-    if zone != "UTC":
-        session.conf.set("spark.sql.codegen.wholeStage", "false")
-        session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    for name, value in (COMPILED if zone == "UTC" else INTERPRETED).items():
+        session.conf.set(name, value)
     session.conf.set("spark.sql.session.timeZone", zone)
     # Else the operand of BETWEEN is computed ahead of everything else, outside of what catches errors here.
     session.conf.set("spark.sql.alwaysInlineCommonExpr", "true")

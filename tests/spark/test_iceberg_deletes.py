@@ -27,6 +27,7 @@ from tests.fixtures.iceberg_deletes import (
     upgraded,
 )
 from tests.fixtures.iceberg_tables import create, repartition
+from tests.fixtures.spark_settings import COMPILED, INTERPRETED
 from tests.spark.hive_layouts import answer, read_by
 from tests.spark.iceberg_layouts import ask_all, opened, same_as_pyiceberg, texts, tuples
 
@@ -230,26 +231,25 @@ def test_join_prunes_at_run_time_below_deletes(spark: SparkSession, tmp_path: Pa
     assert 1 in read_by(query).files
 
 
-def test_deletes_with_the_row_based_reader_and_without_code_generation(spark: SparkSession, tmp_path: Path) -> None:
+def test_deletes_with_the_row_based_reader_and_with_and_without_code_generation(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     table = two_specs(tmp_path)
     path = data_files(table)[0].file_path
     delete_positions(table, {path: [0, 5]})
     delete_equal(table, pa.table({"id": pa.array([100])}), [1])
     gone = {ids_in(table, path)[0], ids_in(table, path)[5], 100}
     row_based = {"spark.sql.parquet.enableVectorizedReader": "false"}
-    interpreted = {
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.adaptive.enabled": "false",
-    }
-    for settings in (row_based, interpreted, row_based | interpreted):
+    interpreted = INTERPRETED | {"spark.sql.adaptive.enabled": "false"}
+    for settings in (row_based | COMPILED, interpreted, row_based | interpreted):
+        before = {name: spark.conf.get(name) for name in settings}
         for name, value in settings.items():
             spark.conf.set(name, value)
         try:
             alive(spark, opened(tmp_path), gone, 120)
         finally:
-            for name in settings:
-                spark.conf.unset(name)
+            for name, value in before.items():
+                spark.conf.set(name, value)
 
 
 def test_large_file_with_splits_counts_positions_in_the_whole_file(spark: SparkSession, tmp_path: Path) -> None:

@@ -24,14 +24,14 @@ from penstock.errors import PenstockError
 from penstock.lake.managed_table import ManagedTable
 from penstock.lake.write import writes as write
 from penstock.spark.scan.shredded_map import rule_failures
+from tests.fixtures.spark_settings import INTERPRETED
 from tests.spark.hot_keys_corpus import COLD, HOT, QUERIES, READS, rows_of
 
 pytestmark = pytest.mark.spark
 SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.maxMetadataStringLength": "100000",
-    "spark.sql.codegen.wholeStage": "false",  # hundreds of small queries; to compile them takes longer than to run them
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    **INTERPRETED,
     "spark.sql.session.timeZone": "UTC",
 }
 COLUMNS = "id bigint, g int, headers map<string,string>"
