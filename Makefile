@@ -37,7 +37,8 @@ test: java $(STAMP)  ## all tests but the slow ones (needs Java)
 .PHONY: test-slow
 test-slow: java $(STAMP)  ## the differential tests with 20,000 random examples each, and all that is marked slow
 	@HYPOTHESIS_PROFILE=slow $(RUN) -m pytest tests/differential --timeout 14400 $(ARGS)
-	@$(RUN) -m pytest -m slow --ignore tests/differential --timeout 14400 $(ARGS) || [ $$? -eq 5 ]  # 5: there are none
+	@HYPOTHESIS_PROFILE=more $(RUN) -m pytest -m "slow or hypothesis" --ignore tests/differential --timeout 14400 \
+	    $(ARGS) || [ $$? -eq 5 ]  # 5: there are none
 
 .PHONY: test-matrix
 test-matrix: java $(STAMP)  ## the Spark tests of tables on PySpark 4.0, 4.1, 4.2 and 4.3

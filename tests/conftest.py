@@ -1,6 +1,6 @@
 """How hard the property tests search, where decoded manifests go, how the JVMs of Spark run, and which files go first.
 
-The profile `default` is the same on every run, `slow` looks for what is new.
+The profiles `default` and `more` are the same on every run, `slow` looks for what is new.
 HYPOTHESIS_PROFILE chooses. Tests leave the number of examples to it: a `max_examples` of their own would win.
 """
 
@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile(
-    "default",
-    max_examples=60,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+for name, examples in (("default", 20), ("more", 60)):
+    settings.register_profile(
+        name,
+        max_examples=examples,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 settings.register_profile(
     "slow",
     max_examples=20_000,
@@ -58,7 +59,7 @@ LONGEST = (
     "spark/test_iceberg_schemas.py",
     "spark/test_hive_oracle.py",
     "interop/test_spark_s3.py",
-    "unit/test_docs.py",
+    "project/test_docs.py",
     "spark/test_managed_kills.py",
     "spark/test_stream_kills.py",
     "spark/test_hive_cluster.py",

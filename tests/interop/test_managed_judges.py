@@ -344,7 +344,7 @@ def test_files_of_icebergs_runtime_survive_maintenance_by_penstock(lake: penstoc
     court.agree(written, FEW)
 
 
-@pytest.mark.parametrize("granularity", ["file", "partition"])
+@pytest.mark.parametrize("granularity", ["file", pytest.param("partition", marks=pytest.mark.slow)])
 def test_table_with_position_deletes_of_icebergs_runtime_is_read_alike(
     lake: penstock.Lake, court: Court, granularity: str
 ) -> None:

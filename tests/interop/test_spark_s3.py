@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pytest
 
-from penstock.errors import PenstockError, StorageError
+from penstock.errors import StorageError
 from tests.fixtures.hive_writer import directory_of, write_hive
 from tests.interop import s3_questions as ask
 from tests.interop.spark_process import SparkProcess
@@ -233,6 +232,7 @@ def test_no_secret_is_shown_anywhere(spark: SparkProcess, s3: S3Server, table: T
     assert [secret for secret in secrets if secret in written] == []
 
 
+@pytest.mark.slow  # a server of its own; without S3 one is asked in every run
 @pytest.mark.skipif(find_spec("grpc_status") is None, reason="pyspark[connect] is not installed")
 def test_spark_connect_reads_with_the_servers_credentials_and_is_sent_none(table: Table, jars: list[Path]) -> None:
     server = {"spark.hadoop.fs.s3a.access.key": KEY_ID, "spark.hadoop.fs.s3a.secret.key": SECRET}
@@ -245,18 +245,5 @@ def test_spark_connect_reads_with_the_servers_credentials_and_is_sent_none(table
             assert ["its own credentials" in each for each in warned] == [True]
             assert table.storage["s3.endpoint"] in text, "the options that are no secret are there"
             assert [secret for secret in (SECRET, KEY_ID) if secret in text] == []
-    finally:
-        process.close()
-
-
-def test_without_hadoop_aws_one_line_says_what_to_do(table: Table) -> None:
-    process = SparkProcess()
-    try:
-        with pytest.raises(PenstockError, match="hadoop-aws is not on its class path") as raised:
-            process.ask(ask.query, table)
-        assert re.search(r"spark\.jars\.packages=org\.apache\.hadoop:hadoop-aws:3\.\d+\.\d+$", str(raised.value))
-        assert "Exception" not in str(raised.value)
-        with pytest.raises(PenstockError, match="hadoop-aws"):
-            process.ask(ask.query, table.written_as("s3a"))
     finally:
         process.close()

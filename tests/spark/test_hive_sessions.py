@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -18,6 +19,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import penstock
 from penstock.errors import LayoutError, LimitError, MissingError, PenstockError, StorageError
+from tests.fixtures.hive_writer import write_hive
+from tests.s3.server import running
 from tests.spark.hive_layouts import ROWS, Layout, answer, counted_calls, make, read_by, rows
 
 pytestmark = pytest.mark.spark
@@ -266,6 +269,19 @@ def test_planning_happens_when_a_query_runs_and_not_before(spark: SparkSession, 
         df.collect()
         df.collect()
         assert len(calls) == 1
+
+
+def test_s3_without_hadoop_aws_is_one_line_that_says_what_to_do(
+    spark: SparkSession, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    server = running(request.config, tmp_path_factory.mktemp("s3"))
+    url = server.url(write_hive(server.new_bucket() / "t", pa.table({"n": [1, 2], "app": ["a", "b"]}), ["app"]))
+    for scheme in ("s3", "s3a"):
+        table = penstock.hive(url.replace("s3://", f"{scheme}://"), "app string", "n bigint", storage=server.properties)
+        with pytest.raises(PenstockError, match="hadoop-aws is not on its class path") as raised:
+            table.dataframe(spark).collect()
+        assert re.search(r"spark\.jars\.packages=org\.apache\.hadoop:hadoop-aws:3\.\d+\.\d+$", str(raised.value))
+        assert "Exception" not in str(raised.value)
 
 
 def run_python(code: str, *arguments: str, timeout: int = 240, **environment: str) -> str:

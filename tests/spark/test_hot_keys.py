@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 
 from penstock.spark.scan.shredded_map import rule_failures, shredded_map
 from penstock.spark.session.session import attach
+from tests.fixtures.spark_settings import INTERPRETED
 from tests.spark.hot_keys_corpus import COLD, HOT, QUERIES, READS, rows_of
 
 pytestmark = pytest.mark.spark
@@ -35,9 +36,7 @@ SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.maxMetadataStringLength": "100000",
     "spark.sql.debug.maxToStringFields": "1000",
-    # Hundreds of small queries take longer to compile than to run; `compiled` is for those that have to be.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    **INTERPRETED,  # `compiled` is for queries that have to be
 }
 Rows = list[dict[str, Any]]
 MAP = pa.map_(pa.string(), pa.string())
@@ -118,8 +117,8 @@ def compiled(spark: SparkSession, *, whole_stages: bool) -> Iterator[None]:
     try:
         yield
     finally:
-        for name in ("spark.sql.codegen.factoryMode", "spark.sql.codegen.wholeStage"):
-            spark.conf.set(name, SETTINGS[name])
+        for name, value in INTERPRETED.items():
+            spark.conf.set(name, value)
 
 
 def plan_of(frame: DataFrame) -> str:
@@ -159,13 +158,13 @@ def check(spark: SparkSession, tables: dict[str, DataFrame], number: int, states
 def test_query_gives_the_rows_of_the_plain_map_and_reads_what_it_needs(
     spark: SparkSession, tables: dict[str, DataFrame], number: int
 ) -> None:
-    check(spark, tables, number, ["union", list(STATES)[number % len(STATES)]])
+    check(spark, tables, number, [list(TWINS)[number % len(TWINS)]])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(QUERIES)), ids=[query for _, query in QUERIES])
 def test_query_is_right_in_every_state(spark: SparkSession, tables: dict[str, DataFrame], number: int) -> None:
-    check(spark, tables, number, list(STATES))
+    check(spark, tables, number, list(TWINS))
 
 
 @pytest.mark.parametrize("test", ["= 'v1'", "IN ('v1', 'v2')", "LIKE 'v%'", "> 'v2'", "IS NULL", "IS NOT NULL"])

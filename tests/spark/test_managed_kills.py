@@ -27,7 +27,8 @@ def swept_to_what_is_reachable(warehouse: Path) -> None:
     assert files_below(warehouse) == reachable(table)
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [100])
 def test_a_worker_that_is_killed_costs_a_step_at_most(tmp_path: Path, kills: int) -> None:
     process = SparkProcess(config=managed_kills.SETTINGS, master="local[2,3]")
     try:
