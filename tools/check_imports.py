@@ -5,6 +5,7 @@ every package can be understood with those below it alone. The rules are the tab
 module reads the sources with `ast`, runs nothing of them, and names every import that breaks a rule:
 
     src/penstock/progress.py:7: progress imports penstock.tables.hive; allowed: errors, deprecation, progress
+    src/penstock/report/page.py:9: report imports penstock.lake.lake; allowed: what tables.source.Source provides
 
 An import inside a function or under TYPE_CHECKING is a dependency all the same and obeys the layers; only
 the rule on startup time lets it pass. Names that are put together at run time are not seen.
@@ -51,6 +52,28 @@ LIBRARIES = {
 # The public surface promises `table.dataframe(spark)`: the one module that keeps it reaches up, inside a function.
 BRIDGES = {("tables/bridge.py", "spark")}
 
+# What is known of one kind of table stays in its folder. These packages see tables as `tables.source.Source`: of the
+# modules on the right they import nothing but the names in OPENERS. "spark" is its folders that serve every kind.
+KINDS = ("tables.hive", "tables.iceberg", "tables.memory")
+BEHIND_SOURCE = {
+    "report": (*KINDS, "lake"),
+    "cli": KINDS,
+    "spark/session": KINDS,
+    "spark/stream": KINDS,
+    "spark/scan/dataframe": KINDS,
+    "spark/scan/planner": KINDS,
+}
+OPENERS = frozenset(
+    {
+        "tables.hive.hive_table.hive",
+        "tables.iceberg.metadata.catalogs.iceberg",
+        # Not about tables, and still in the folder of one kind:
+        "tables.hive.directory_names.is_hidden",
+        "tables.iceberg.manifest.manifest_store.cache_folder",
+        "tables.iceberg.metadata.catalogs.clear_errors",
+    }
+)
+
 # Where startup time counts, these are imported inside functions only. "" is penstock/__init__.py.
 STARTUP = frozenset({"", "progress", "cli"})
 HEAVY = ("pyiceberg", "pyspark", "pyarrow.dataset", "duckdb", "rich")
@@ -86,7 +109,8 @@ def check_file(path: Path, root: Path) -> list[str]:
     return [
         f"{path}:{item.line}: {problem}"
         for item in found
-        if (problem := _broken_rule(item, layer, root.name)) is not None and not _is_bridge(item, "/".join(inside))
+        if (problem := _broken_rule(item, layer, root.name) or _broken_seam(item, "/".join(inside), root.name))
+        and not _is_bridge(item, "/".join(inside))
     ]
 
 
@@ -119,6 +143,15 @@ def _broken_layer(item: Import, layer: str, root: str) -> str | None:
     if target in allowed or target in ROOT_NAMES:
         return None
     return f"{layer} imports {item.name}; allowed: {', '.join(allowed)}"
+
+
+def _broken_seam(item: Import, module: str, root: str) -> str | None:
+    name = item.name.removeprefix(f"{root}.")
+    for package, kinds in BEHIND_SOURCE.items():
+        if f"{module}/".startswith(f"{package}/") and _is_below(name, kinds):
+            allowed = name in OPENERS and "lake" not in kinds
+            return None if allowed else f"{package} imports {item.name}; allowed: what tables.source.Source provides"
+    return None
 
 
 def _is_below(name: str, modules: tuple[str, ...]) -> bool:

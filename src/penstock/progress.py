@@ -88,9 +88,14 @@ def is_shown() -> bool:
 
 
 @contextmanager
-def progress(doing: str, counted: Callable[[], Counted | None] | None = None) -> Iterator[None]:
-    """Show what is being done, how far it is and for how long, on stderr when that is a terminal."""
-    if not is_shown():
+def progress(
+    doing: str, counted: Callable[[], Counted | None] | None = None, *, is_detail: bool = False
+) -> Iterator[None]:
+    """Show what is being done, how far it is and for how long, on stderr when that is a terminal.
+
+    A detail is shown only as part of something larger that is shown already.
+    """
+    if (is_detail and not _shown) or not is_shown():
         yield
         return
     display, line = _begin(doing, counted)

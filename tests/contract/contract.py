@@ -1,6 +1,7 @@
-"""The suite that every layout of a table passes: the same rows as without pruning, from exactly so many files.
+"""The suite that every kind of table passes: the same rows as without pruning, from exactly so many files.
 
-A layout inherits `TableContract` and provides `make`, which writes rows, partitioned, and opens them.
+A kind inherits `TableContract` and provides `make`, which writes rows, partitioned, and opens them. The members of
+`Source` that are not about pruning are tested in `source_contract.py`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from penstock.expr.kernels.evaluate import filter_table
 from penstock.expr.kernels.python_values import from_arrow
 from penstock.expr.types import type_name
 from tests.contract.corpus import BAD, KINDS, MIXED
+from tests.contract.source_contract import SourceContract, same
 from tests.differential.predicates import BASIC, Source, show, tree
 
 Make = Callable[[pa.Table, list[str]], Any]
@@ -40,20 +42,12 @@ def two_levels() -> pa.Table:
     )
 
 
-def same(found: pa.Table, expected: pa.Table) -> bool:
-    """Whether two tables have the same rows, in whichever order of rows and columns; NaN equals itself."""
-    if sorted(found.column_names) != sorted(expected.column_names):
-        return False
-    found = found.select(expected.column_names).sort_by("id")
-    return found.schema.types == expected.schema.types and str(found.to_pylist()) == str(expected.to_pylist())
-
-
 def partitions_of(rows: pa.Table, *columns: str) -> set[str]:
     """The partitions that rows are in; NaN is one value."""
     return {str([row[column] for column in columns]) for row in rows.to_pylist()}
 
 
-class TableContract:
+class TableContract(SourceContract):
     """What holds of any table."""
 
     prunes_by_bounds = False

@@ -24,7 +24,9 @@ def declared(rows: pa.Table, partition_by: list[str]) -> list[str]:
 
 
 class TestMemory(TableContract):
+    kind = "Table in memory"
     prunes_by_bounds = True
+    is_on_storage = False
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -33,6 +35,8 @@ class TestMemory(TableContract):
 
 
 class TestHiveOnADisk(TableContract):
+    kind = "Hive layout"
+
     @pytest.fixture(scope="class")
     @classmethod
     def make(cls, tmp_path_factory: pytest.TempPathFactory) -> Make:
@@ -44,6 +48,7 @@ class TestHiveOnADisk(TableContract):
 
 
 class TestHiveOnS3(TableContract):
+    kind = "Hive layout"
     random_predicates = 12
 
     @pytest.fixture(scope="class")
@@ -57,8 +62,9 @@ class TestHiveOnS3(TableContract):
 
 
 class TestIceberg(TableContract):
+    kind = "Iceberg table"
+    has_snapshots = True
     prunes_by_bounds = True
-    version = 2
 
     @classmethod
     def rows(cls, kind: str) -> pa.Table:
@@ -70,15 +76,23 @@ class TestIceberg(TableContract):
     def make(cls, tmp_path_factory: pytest.TempPathFactory) -> Make:
         def write(rows: pa.Table, partition_by: list[str]) -> Any:
             root: Path = tmp_path_factory.mktemp("iceberg")
-            write_iceberg(root, rows, partition_by, version=cls.version)
+            write_iceberg(root, rows, partition_by, version=2)
             return penstock.connect(root).table("web.t")
 
         return write
 
 
-class TestIcebergOfVersionOne(TestIceberg):
-    version = 1
+class TestIcebergOfVersionOneByItsMetadataFile(TestIceberg):
     random_predicates = 12
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def make(cls, tmp_path_factory: pytest.TempPathFactory) -> Make:
+        def write(rows: pa.Table, partition_by: list[str]) -> Any:
+            table = write_iceberg(tmp_path_factory.mktemp("iceberg"), rows, partition_by, version=1)
+            return penstock.iceberg(table.metadata_location)
+
+        return write
 
 
 class TestManaged(TestIceberg):

@@ -68,7 +68,7 @@ def ask(table: Any) -> None:
     sources = Sources(table.io, ManifestCache(disk_bytes=0), ManifestLists(), Batches())
     for question in QUESTIONS:
         with suppress(PenstockError):
-            question(IcebergTable("t", table, sources, Context("UTC")))
+            question(IcebergTable("t", table, sources, context=Context("UTC")))
 
 
 def flipped(data: bytes, rng: Random) -> bytes:

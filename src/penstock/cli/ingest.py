@@ -215,7 +215,6 @@ def _hot_keys(texts: Sequence[str]) -> Any:
 
 def _existing(lake: Any, place: Mapping[str, Any], rule: Any, hot: Any) -> Any:
     """The table, when there is one."""
-    from penstock.lake.managed_table import ManagedTable
     from penstock.tables.iceberg.metadata.catalogs import clear_errors
 
     name = place["table"]
@@ -224,9 +223,7 @@ def _existing(lake: Any, place: Mapping[str, Any], rule: Any, hot: Any) -> Any:
     with clear_errors("the catalog", {}):
         if name not in lake.tables():
             return None
-    table = lake.table(name)
-    if not isinstance(table, ManagedTable):
-        raise LakeError(f"{name} is a Hive layout, which Penstock does not write", hint="name another table")
+    table = lake.writable_table(name)
     _check_same(table, place["partition_by"], rule, hot)
     return table
 

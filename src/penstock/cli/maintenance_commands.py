@@ -64,15 +64,11 @@ def _without_force() -> Iterator[None]:
 def managed_table(place: Mapping[str, str]) -> Any:
     """A table of a catalog, by its name."""
     from penstock.lake.lake import connect
-    from penstock.lake.managed_table import ManagedTable
 
     name = place["table"]
     if "/" in name or name.endswith(".metadata.json"):
         raise LakeError(f"{name} is a path", hint="give the name of a table in the warehouse or catalog")
-    table = connect(place["warehouse"], catalog=place["catalog"]).table(name)
-    if not isinstance(table, ManagedTable):
-        raise LakeError(f"{name} is a Hive layout, which Penstock does not write", hint="see penstock ingest")
-    return table
+    return connect(place["warehouse"], catalog=place["catalog"]).writable_table(name)
 
 
 def _show(found: Any, json: bool) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 
 from penstock.cli.json_rows import as_json
 from penstock.cli.output import echo, echo_note
-from penstock.errors import LakeError, printable
+from penstock.errors import printable
 from penstock.expr.kernels.zones import in_zone
+from penstock.progress import progress
 
 _WIDEST = 10_000
 _OURS = {"shared_files", "last_change"}  # of the columns of partitions; all others have the names of the table's
@@ -21,7 +22,9 @@ def explain(place: Mapping[str, str], where: str | None, path: str | None, json:
     """The plan of a query over one table."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        plan = _planned(open_table(place), where, path)
+        table = open_table(place)
+        with progress(f"planning {place['table']}"):
+            plan = table.plan(where, path=path)
     if json:
         echo(jsonlib.dumps(plan.to_dict(), indent=2, default=str))
         return
@@ -34,7 +37,8 @@ def partitions(place: Mapping[str, str], where: str | None, json: bool) -> None:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         table = open_table(place)
-        found = table.partitions_of(_planned(table, where)) if _is_listed(table) else table.partitions(where)
+        with progress(f"planning {place['table']}"):
+            found = table.partitions(where)
     zone = table.context.timezone
     if json:
         rows_of = [{name: in_zone(value, zone) for name, value in row.items()} for row in found.to_pylist()]
@@ -81,7 +85,6 @@ def tables(warehouse: str, catalog: str | None, json: bool) -> None:
 def sql(query: str, warehouse: str, catalog: str | None, limit: int, json: bool) -> None:
     """The first rows of a query's answer."""
     from penstock.lake.lake import connect
-    from penstock.progress import progress
     from penstock.spark.session.lake_sql import table_names
     from penstock.spark.session.session import session
     from penstock.spark.session.tasks import progress_of_tasks
@@ -99,21 +102,6 @@ def sql(query: str, warehouse: str, catalog: str | None, limit: int, json: bool)
     _print_rows(frame.columns, [list(row.values()) for row in rows[:limit]])
     if len(rows) > limit:
         echo(f"… more than {limit:,} rows; see --limit", err=True)
-
-
-def _planned(table: Any, where: str | None, path: str | None = None) -> Any:
-    """A plan; of directories, with the number of those that are listed while it goes on."""
-    from penstock.progress import Counted, progress
-
-    if not _is_listed(table):
-        return table.plan(where, path=path)
-    walk = table.walk(table.bind(where, path))
-    with progress(f"listing {printable(table.storage.url)}", lambda: Counted(walk.lister.calls, None, "directory")):
-        return walk.plan()
-
-
-def _is_listed(table: Any) -> bool:
-    return hasattr(table, "walk")
 
 
 def open_table(place: Mapping[str, str]) -> Any:
@@ -139,11 +127,7 @@ def is_name(text: str) -> bool:
 
 def _at(table: Any, snapshot: str | None) -> Any:
     """A version of an Iceberg table; the snapshot's id is a number."""
-    if snapshot is None:
-        return table
-    if not hasattr(table, "at"):
-        raise LakeError("a Hive layout has no snapshots", hint="leave --snapshot out")
-    return table.at(int(snapshot) if snapshot.isdigit() else snapshot)
+    return table if snapshot is None else table.at(int(snapshot) if snapshot.isdigit() else snapshot)
 
 
 def tell(told: list[warnings.WarningMessage], known: Any) -> None:

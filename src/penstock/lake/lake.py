@@ -94,6 +94,13 @@ class Lake:
             return declared.open(name)
         return self._iceberg(name)
 
+    def writable_table(self, name: str) -> ManagedTable:
+        """Open a table for writing or maintenance; a declared layout is an error."""
+        if self.declarations is not None and self.declarations.has(name):
+            said = f"{name} is a Hive layout, which Penstock does not write"
+            raise LakeError(said, hint="name another table; penstock ingest writes the rows of a layout to one")
+        return self._iceberg(name)
+
     def tables(self) -> list[str]:
         """The names of all tables, in order."""
         found = set(self.declarations.names() if self.declarations is not None else ())
@@ -126,7 +133,9 @@ class Lake:
 
     def _managed(self, table: Any, name: str) -> ManagedTable:
         """A table that PyIceberg has opened in the catalog."""
-        return ManagedTable(name, table, sources_of(table), Context(self.timezone), declarations=self.declarations)
+        return ManagedTable(
+            name, table, sources_of(table), declarations=self.declarations, context=Context(self.timezone)
+        )
 
     def _has_catalog(self) -> bool:
         return self.source is not None or (self.warehouse is not None and (self.warehouse / "catalog.db").exists())

@@ -13,7 +13,7 @@ from typing import Any
 
 from penstock.errors import LakeError
 from penstock.expr.tree import Expr, Lookup
-from penstock.lake.advise.advice import Advice, describe
+from penstock.lake.advise.advice import Advice
 from penstock.lake.advise.advise import advise
 from penstock.lake.advise.map_advice import advise_maps
 from penstock.lake.commit.commit import fresh
@@ -32,15 +32,15 @@ from penstock.maps.shred_rule import Shred, as_rules, check_asked, from_properti
 from penstock.prune.plan import Plan
 from penstock.quantities import Age
 from penstock.storage.storage import clear_storage_errors
-from penstock.tables import bridge
+from penstock.tables.description import Description
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ManagedTable(IcebergTable):
     """A table of a lake, for reading and writing, returned by `create_table()` and `table()` of a lake."""
 
-    declarations: Declarations | None = field(default=None, repr=False, compare=False)
+    declarations: Declarations | None = field(default=None, compare=False)
 
     def append(self, rows: Any, *, properties: dict[str, str] | None = None) -> None:
         """Add rows: a Spark DataFrame, or Arrow's, which needs no Spark; `properties` go into the snapshot."""
@@ -53,17 +53,17 @@ class ManagedTable(IcebergTable):
         """Put rows in the place of others: of all, of those that match `where`, or, with `dynamic`, of all rows in
         the logical partitions that the new rows have."""
         with self._storage_errors():
-            self._move(write.overwrite(self._writable(), self.reopened, rows, where, dynamic, properties or {}))
+            self._move(write.overwrite(self._writable(), rows, where, dynamic, properties or {}))
 
     def delete(self, where: str, *, properties: dict[str, str] | None = None) -> None:
         """Take away the rows that match; files whose rows all match are dropped without being read."""
         with self._storage_errors():
-            self._move(write.delete(self._writable(), self.reopened, where, properties or {}))
+            self._move(write.delete(self._writable(), where, properties or {}))
 
     def compact(self, where: str | None = None) -> Compaction:
         """Merge small files, and put every row where today's rule wants it; `where` names the files to look at."""
         with self._storage_errors():
-            published, done = compact(self._writable(), self.reopened, where)
+            published, done = compact(self._writable(), where)
             self._move(published)
         return done
 
@@ -94,40 +94,24 @@ class ManagedTable(IcebergTable):
     def _storage_errors(self) -> AbstractContextManager[None]:
         return clear_storage_errors(f"{self.name} cannot be written")
 
-    def refresh(self) -> ManagedTable:
-        """Move on to the table as it is now."""
-        self._move(fresh(self.table))
-        return self
-
-    def dataframe(self, spark: Any, where: str | None = None) -> Any:
-        """A lazy DataFrame over Spark's own reader; it stays with this version of the table."""
-        return bridge.iceberg_dataframe(replace(self), spark, where)
-
-    def plan_predicate(self, predicate: Expr, limit: int | None = None, keys: Sequence[Lookup] = ()) -> Plan:
-        """Which files hold rows that may match; a note names shared files that could not be pruned."""
-        plan = super().plan_predicate(predicate, limit, keys)
+    def _plan(self, predicate: Expr, limit: int | None, keys: Sequence[Lookup]) -> Plan:
+        """With a note that names shared files that could not be pruned."""
+        plan = super()._plan(predicate, limit, keys)
         note = unrecorded_note(self.version, predicate, plan.judgements)
         return plan if note is None else replace(plan, report=replace(plan.report, notes=[*plan.report.notes, note]))
 
-    def _facts(self) -> list[tuple[str, str]]:
-        hot = (f"{column}: {'auto' if rule.auto else ', '.join(rule.keys)}" for column, rule in self.shred.items())
-        return [*super()._facts(), ("shared files", describe(self.coalesce)), ("hot keys", "; ".join(hot) or "none")]
+    def describe(self) -> Description:
+        """What reports and notebooks show."""
+        from penstock.lake.managed_description import ManagedDescription
+
+        return ManagedDescription(self)
 
     def _writable(self) -> ManagedTable:
         if self.snapshot is not None:
             said = f"this is {self.name} as it was ({self.snapshot}), which cannot be written"
             raise LakeError(said, hint="write to the table itself: lake.table(…)")
-        return self.refresh()
-
-    def reopened(self, table: Any) -> IcebergTable:
-        """The same table in another version that PyIceberg has loaded."""
-        return replace(self, table=table)
-
-    def _move(self, table: Any) -> None:
-        """See another version from now on; copies of this object stay where they are."""
-        object.__setattr__(self, "table", table)
-        for name in ("version", "schema", "known_schema"):
-            self.__dict__.pop(name, None)
+        self._move(fresh(self.table))
+        return self
 
     def expire(self, older_than: Age = "5 days", *, keep_last: int = 1) -> Expired:
         """Remove snapshots that are older, and the files that only they needed.

@@ -25,6 +25,7 @@ from penstock.errors import PenstockError, StorageError
 from penstock.report.page import page, policy
 from penstock.report.page_data import Collector
 from penstock.report.page_text import plain
+from penstock.tables.source import bind
 
 ADDRESS = "127.0.0.1"
 _SECONDS = 30
@@ -59,7 +60,7 @@ class Server(ThreadingHTTPServer):
     def look(self, where: str, refresh: bool = False) -> dict[str, Any]:
         """The data of a plan, or what is wrong with the predicate; one that is refused keeps nobody waiting."""
         if where:
-            self.collector.table.bind(where)
+            bind(self.collector.table, where)
         with self._planning:
             if refresh:
                 self.collector.refresh()

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.report.page_text import cut, cut_left
-from penstock.report.pieces import Label, Numbers, Pieces
 from penstock.report.query_view import ALONG, KEEP, KINDS, SKIP, WHOLE, Seen, Texts
+from penstock.tables.pieces import Label, Numbers, Pieces
 
 MOST_GROUPS, MOST_CELLS, MOST_SUMS = 300, 2_000, 1_000
 _LONGEST, _LONGEST_PATH = 120, 240

@@ -23,8 +23,8 @@ from penstock.expr.tree import TRUE
 from penstock.prune.judge import Judgement
 from penstock.prune.plan import Plan
 from penstock.prune.verdict import Verdict
-from penstock.report.pieces import Numbers, Pieces, joined
-from penstock.report.subject import Subject
+from penstock.tables.description import Description
+from penstock.tables.pieces import Numbers, Pieces, joined
 
 KINDS = ("skip", "keep", "whole", "along")
 SKIP, KEEP, WHOLE, ALONG = range(4)
@@ -79,12 +79,12 @@ class Seen:
         return self.plan.judgements[batch], place - int(self._starts[batch])
 
 
-def see(plan: Plan, subject: Subject, pieces: Pieces) -> Seen:
+def see(plan: Plan, table: Description, pieces: Pieces) -> Seen:
     """Take the plan's word for what it looked at, and judge the rest to say why it was left out."""
-    judged = subject.judge(plan.pruner, pieces)
+    judged = table.judge(plan.pruner, pieces)
     reasons = Texts()
     verdicts, codes = _columns(judged, reasons)
-    codes[verdicts != Verdict.SKIP] = reasons.code(f"its {subject.level} was skipped")
+    codes[verdicts != Verdict.SKIP] = reasons.code(f"its {table.level} was skipped")
     names = [j.containers.names for j in plan.judgements if j.containers.names is not None]
     found = pc.index_in(pieces.names, value_set=pa.concat_arrays(names) if names else pa.array([], pa.string()))
     looked = found.is_valid().to_numpy(zero_copy_only=False)
@@ -94,7 +94,7 @@ def see(plan: Plan, subject: Subject, pieces: Pieces) -> Seen:
     verdicts[looked] = planned[0][places[looked]]
     codes[looked] = planned[1][places[looked]]
     kinds = verdicts[pieces.of_file]
-    kinds[(kinds != SKIP) & ~subject.possible(judged, pieces)] = ALONG
+    kinds[(kinds != SKIP) & ~table.matching_pieces(judged, pieces)] = ALONG
     starts = np.cumsum([0, *(j.containers.count for j in plan.judgements)])
     return Seen(plan, verdicts, looked, reasons, codes, kinds, places, starts)
 

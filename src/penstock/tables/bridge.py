@@ -10,16 +10,23 @@ from typing import Any
 
 def dataframe(table: Any, spark: Any, where: str | None = None) -> Any:
     """The table as a lazy DataFrame; with `where`, filtered."""
-    from penstock.spark.scan.hive_scan import dataframe as scan
+    from penstock.spark.scan.dataframe import dataframe as scan
 
     return scan(table, spark, where)
 
 
-def iceberg_dataframe(table: Any, spark: Any, where: str | None = None) -> Any:
-    """An Iceberg table as a lazy DataFrame; with `where`, filtered."""
-    from penstock.spark.scan.iceberg_scan import dataframe as scan
+def hive_relations(table: Any) -> Any:
+    """How Spark reads a Hive layout."""
+    from penstock.spark.scan.hive_scan import HiveRelations
 
-    return scan(table, spark, where)
+    return HiveRelations(table)
+
+
+def iceberg_relations(table: Any) -> Any:
+    """How Spark reads an Iceberg table."""
+    from penstock.spark.scan.iceberg_scan import IcebergRelations
+
+    return IcebergRelations(table)
 
 
 def stream(table: Any, spark: Any, options: Any) -> Any:

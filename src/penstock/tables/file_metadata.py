@@ -22,8 +22,14 @@ METADATA = pa.struct(
 )
 
 
+def with_metadata(schema: pa.Schema) -> pa.Schema:
+    """What predicates may name: the columns, and what Spark calls `_metadata`."""
+    return schema.append(pa.field("_metadata", METADATA))
+
+
 def bind_filters(where: str | None, path: str | None, schema: pa.Schema, context: Context) -> Expr:
     """A predicate, and a LIKE pattern that the file's URL must match, as one; both may be missing."""
+    schema = with_metadata(schema)
     parts = [] if where is None else [bind_text(where, schema, context)]
     if path is not None:
         text = path.replace("\\", "\\\\").replace("'", "\\'")

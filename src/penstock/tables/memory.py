@@ -23,33 +23,39 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.errors import SchemaError
-from penstock.expr.bind import Context, bind_text
-from penstock.expr.kernels.evaluate import as_type, filter_table, read_column
+from penstock.errors import LakeError
+from penstock.expr.bind import Context
+from penstock.expr.kernels.evaluate import as_type, read_column
 from penstock.expr.kernels.python_values import from_arrow, to_arrow
 from penstock.expr.schema import as_schema
-from penstock.expr.tree import TRUE, Column, Expr
+from penstock.expr.tree import Column, Expr
 from penstock.expr.types import is_float
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Bounds, Exact, Fact
 from penstock.prune.judge import Pruner
-from penstock.prune.notebook import as_grid
 from penstock.prune.ordered_keys import is_comparable
 from penstock.prune.plan import Plan, make_plan
 from penstock.prune.transform_functions import transform_function
+from penstock.stream.feed import Feed
+from penstock.stream.stream_options import StreamOptions
+from penstock.tables.description import Description
+from penstock.tables.file_metadata import metadata_facts
+from penstock.tables.outputs import empty, matching_rows, outputs
 from penstock.tables.partitioning import PartitionField, parse_partition_by
-from penstock.tables.table import count_partitions
+from penstock.tables.pieces import Pieces, pieces_of_files
+from penstock.tables.source import Relations, Source, bind, count_partitions
+
+_SCHEME = "memory:"
 
 
-@dataclass(frozen=True)
-class MemoryTable:
+@dataclass(frozen=True, repr=False)
+class MemoryTable(Source):
     """Arrow rows as a partitioned table in memory; made by `from_rows`."""
 
-    schema: pa.Schema
+    file_schema: pa.Schema
     fields: tuple[PartitionField, ...]
     files: tuple[pa.Table, ...]
     values: tuple[tuple[Any, ...], ...]
-    context: Context
 
     @staticmethod
     def from_rows(
@@ -72,46 +78,51 @@ class MemoryTable:
             for start in range(0, part.num_rows, rows_per_file):
                 files.append(part.slice(start, rows_per_file))
                 values.append(key)
-        table = MemoryTable(schema, fields, tuple(files), tuple(values), Context(timezone))
+        table = MemoryTable(schema, fields, tuple(files), tuple(values), context=Context(timezone))
         _ = table._containers  # measured when written, as a real table's files are
         return table
 
-    def plan(self, where: str | None = None) -> Plan:
-        """Which files hold rows that may match."""
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns with their normalized types."""
+        return self.file_schema
+
+    def plan(self, where: str | Expr | None = None, *, path: str | None = None) -> Plan:
+        """Which files hold rows that may match; `path` is a LIKE pattern that the file's name must match."""
         start = time.perf_counter()
-        pruner = Pruner(self._bound(where), self.context.timezone)
+        pruner = Pruner(bind(self, where, path), self.context.timezone)
         judgement = pruner.judge(self._containers)
         return make_plan(pruner, [judgement], time.perf_counter() - start)
 
     def arrow(self, where: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
         """The matching rows: kept files only, each filtered by its own residual."""
-        plan = self.plan(where)
-        kept = [(self.files[int(task.path.removeprefix("memory:"))], task.residual) for task in plan.files]
-        parts = [filter_table(residual, file, self.context.timezone) for file, residual in kept]
-        found = pa.concat_tables(parts) if parts else self.schema.empty_table()
-        return found if columns is None else found.select([self._name(column) for column in columns])
-
-    def _name(self, column: str) -> str:
-        fits: list[str] = [name for name in self.schema.names if name.lower() == column.lower()]
-        if not fits:
-            raise SchemaError(f"no column {column!r}", hint=f"there are: {', '.join(self.schema.names)}")
-        return fits[0]
+        names, keys = outputs(columns, self)
+        zone = self.context.timezone
+        parts = [
+            matching_rows(self.files[int(task.path.removeprefix(_SCHEME))], task.residual, names, keys, zone)
+            for task in self.plan(where).files
+        ]
+        return pa.concat_tables(parts) if parts else empty(names, keys, self.schema)
 
     def partitions(self, where: str | None = None) -> pa.Table:
         """The partitions with the number and size of their files."""
-        (judgement,) = self.plan(where).judgements
-        facts = [fact for fact in judgement.containers.facts if isinstance(fact, Exact)]
-        keys = [fact.single_values(judgement.kept)[0] for fact in facts]
-        assert judgement.containers.sizes is not None
-        sizes = judgement.containers.sizes.take(pa.array(judgement.kept))
-        return as_grid(count_partitions([field.name for field in self.fields], keys, sizes), self.context.timezone)
+        return count_partitions(self.plan(where), [field.name for field in self.fields], self.context.timezone)
+
+    def relations(self) -> Relations:
+        """An error: Spark reads files."""
+        raise LakeError(f"{self!r} has no files for Spark", hint="use table.arrow(), or spark.createDataFrame(…)")
+
+    def feed(self, options: StreamOptions) -> Feed:
+        """An error: nothing is ever added to the rows."""
+        raise LakeError(f"{self!r} never changes, so it cannot be streamed", hint="use table.arrow()")
+
+    def describe(self) -> Description:
+        """What reports and notebooks show."""
+        return MemoryDescription(self)
 
     def rows(self) -> pa.Table:
         """All rows, without planning."""
         return pa.concat_tables(self.files) if self.files else self.schema.empty_table()
-
-    def _bound(self, where: str | None) -> Expr:
-        return TRUE if where is None else bind_text(where, self.schema, self.context)
 
     @cached_property
     def _containers(self) -> Containers:
@@ -120,13 +131,31 @@ class MemoryTable:
             for i, field in enumerate(self.fields)
         ]
         facts += [_bounds(self.files, f.name, f.type) for f in self.schema if is_comparable(f.type)]
+        names = [f"{_SCHEME}{i}" for i in range(len(self.files))]
+        sizes = pa.array([file.nbytes for file in self.files], pa.int64())
         return Containers(
             len(self.files),
-            facts,
-            names=pa.array([f"memory:{i}" for i in range(len(self.files))]),
+            [*facts, *metadata_facts(names, sizes)],
+            names=pa.array(names, pa.string()),
             rows=pa.array([file.num_rows for file in self.files], pa.int64()),
-            sizes=pa.array([file.nbytes for file in self.files], pa.int64()),
+            sizes=sizes,
         )
+
+
+class MemoryDescription(Description):
+    """Rows in memory, described."""
+
+    kind = "Table in memory"
+    no_advice = "Advice is for tables of a catalog; this one is in memory."
+
+    def __init__(self, table: MemoryTable) -> None:
+        super().__init__(_SCHEME, _SCHEME, [str(field.term) for field in table.fields])
+        self._table = table
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        """All files."""
+        return pieces_of_files([self._table._containers], self._table.context.timezone)
 
 
 def _partition_column(rows: pa.Table, field: PartitionField) -> pa.Array:

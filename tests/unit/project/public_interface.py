@@ -11,8 +11,8 @@ import penstock
 
 # Members of public classes that only other packages of Penstock call, and `Expr`, which users only print.
 INTERNAL = {
-    *("Expr", "bind", "check_readable", "declarations", "feed", "key", "known_schema", "outputs", "partitions_of"),
-    *("plan_predicate", "read", "reopened", "root_url", "saying", "shares", "version", "walk"),
+    *("Expr", "declarations", "describe", "feed", "key", "read", "relations", "root_url", "saying", "shares"),
+    *("version", "walk", "writable_table"),
 }
 
 

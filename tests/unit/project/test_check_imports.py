@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.check_imports import LAYERS, check_tree, main
+from tools.check_imports import BEHIND_SOURCE, LAYERS, check_tree, main
 
 SOURCES = Path(__file__).parents[3] / "src" / "penstock"
 
@@ -24,7 +24,9 @@ def test_the_real_tree_is_clean():
 
 def test_every_package_may_import_what_lies_below_and_itself(tmp_path):
     files = {
-        f"{layer}/one.py": "\n".join(f"import penstock.{below}.x" for below in LAYERS[: place + 1])
+        f"{layer}/one.py": "\n".join(
+            f"import penstock.{below}.x" for below in LAYERS[: place + 1] if below not in BEHIND_SOURCE.get(layer, ())
+        )
         for place, layer in enumerate(LAYERS)
         if layer != "errors"
     }
@@ -38,6 +40,36 @@ def test_no_package_may_import_what_lies_above(tmp_path, place):
     found = problems(tmp_path, {name: f"import os\nfrom penstock.{above} import x\n"})
     allowed = ", ".join(LAYERS[: place + 1])
     assert found == [f"{name}:2: {layer} imports penstock.{above}.x; allowed: {allowed}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("report/one.py", "from penstock.tables.iceberg.iceberg_table import IcebergTable"),
+        ("report/one.py", "def f():\n    from penstock.tables.hive.hive_table import hive"),
+        ("report/one.py", "from penstock.lake import managed_table"),
+        ("cli/one.py", "from penstock.tables.hive.hive_table import HiveTable"),
+        ("cli/one.py", "import penstock.tables.memory"),
+        ("spark/stream/one.py", "from penstock.tables.iceberg.feed import iceberg_feed"),
+        ("spark/scan/planner.py", "from penstock.tables.hive import hive_files"),
+    ],
+)
+def test_what_serves_every_kind_of_table_knows_none(tmp_path, name, source):
+    (found,) = problems(tmp_path, {name: source})
+    assert found.endswith("; allowed: what tables.source.Source provides")
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("report/one.py", "from penstock.tables.source import Source"),
+        ("cli/one.py", "from penstock.tables.hive.hive_table import hive"),
+        ("cli/one.py", "from penstock.lake.lake import connect"),
+        ("spark/scan/hive_scan.py", "from penstock.tables.hive.hive_table import HiveTable"),
+    ],
+)
+def test_tables_may_be_opened_and_read_by_spark_where_their_kind_is_known(tmp_path, name, source):
+    assert problems(tmp_path, {name: source}) == []
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ manifests come out in the order of their partitions, so that planning opens few 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -92,7 +92,7 @@ class Compaction:
         return f"{became}{reasons}, {counted(self.files_after, 'file')} in all"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ChosenFiles(IcebergTable):
     """A version of a table that has some of its files only."""
 
@@ -103,21 +103,20 @@ class ChosenFiles(IcebergTable):
         """What makes two of them the same to Spark."""
         return f"{super().key} files {hash(self.chosen):x}"
 
-    def plan_predicate(self, predicate: Expr, limit: int | None = None, keys: Sequence[Lookup] = ()) -> Plan:
-        """Which of the files hold rows that may match."""
-        return only(super().plan_predicate(predicate, limit, keys), self.chosen)
+    def _plan(self, predicate: Expr, limit: int | None, keys: Sequence[Lookup]) -> Plan:
+        return only(super()._plan(predicate, limit, keys), self.chosen)
 
 
-def compact(table: IcebergTable, reopen: Callable[[Any], IcebergTable], where: str | None) -> tuple[Any, Compaction]:
+def compact(table: IcebergTable, where: str | None) -> tuple[Any, Compaction]:
     """Compact a table; PyIceberg's table afterwards, and what was done."""
     table.plan(where, limit=0)  # an error in the predicate is said before anything is written
-    table = reopen(choose_again(table))
-    published, *passes = _compact(table, reopen, where)
+    table = replace(table, table=choose_again(table))
+    published, *passes = _compact(table, where)
     if not passes[0].work.knows_all:
         # Now it is known which logical partitions those files had: some may lie beside small files of their own.
-        published, second = _compact(reopen(published), reopen, where)
+        published, second = _compact(replace(table, table=published), where)
         passes.append(second)
-    return published, _result(passes, reopen(published))
+    return published, _result(passes, replace(table, table=published))
 
 
 class _Pass(NamedTuple):
@@ -127,10 +126,10 @@ class _Pass(NamedTuple):
     files: Sequence[WrittenFile]
 
 
-def _compact(table: IcebergTable, reopen: Callable[[Any], IcebergTable], where: str | None) -> tuple[Any, _Pass]:
+def _compact(table: IcebergTable, where: str | None) -> tuple[Any, _Pass]:
     """Compact once; PyIceberg's table afterwards, and what was done."""
     for _ in range(_ATTEMPTS):
-        now = reopen(fresh(table.table))
+        now = replace(table, table=fresh(table.table))
         try:
             work = _Work(now, where)
             if not work.chosen and not work.manifests_need_order:
@@ -200,7 +199,7 @@ class _Work:
     def _only(self, tasks: Sequence[FileTask]) -> ChosenFiles:
         table = self.table
         paths = tuple(task.path for task in tasks)
-        return ChosenFiles(table.name, table.table, table.sources, table.context, table.snapshot, paths)
+        return ChosenFiles(table.name, table.table, table.sources, table.snapshot, paths, context=table.context)
 
     def _choose(self, candidates: Sequence[LiveFile]) -> set[str]:
         chosen = {file.path for file in candidates if self._misplaced(file)}

@@ -31,6 +31,7 @@ from penstock.prune.verdict import Verdict
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.scan.reader import Reader, as_shown
 from penstock.tables.iceberg.scan.scan_plan import plan_files
+from penstock.tables.source import bind
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class ByPredicate:
     def find(self, table: IcebergTable) -> Found:
         """The files that may have such rows."""
         # A file that goes unread must match by its exact values and bounds: no function's law is trusted with it.
-        pruner = Pruner(table.bind(self.where), table.context.timezone, whole_by_laws=False)
+        pruner = Pruner(bind(table, self.where), table.context.timezone, whole_by_laws=False)
         files = list(plan_files(table.version, table.sources, pruner).files)
         whole = frozenset(task.path for task in files if task.verdict == Verdict.KEEP_WHOLE)
         return Found(whole, tuple(unfiltered(task) for task in files if task.path not in whole))

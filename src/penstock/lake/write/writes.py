@@ -43,8 +43,6 @@ from penstock.tables.iceberg.scan.reader import Reader
 LOCALLY = 64 << 20
 _PLANS = 20
 
-Reopen = Callable[[Any], IcebergTable]
-
 
 def append(table: IcebergTable, data: Any, properties: dict[str, str]) -> Any:
     """Add rows; PyIceberg's table afterwards."""
@@ -72,9 +70,7 @@ def add_batch(table: IcebergTable, job: WriteJob, files: Sequence[WrittenFile], 
     return True
 
 
-def overwrite(
-    table: IcebergTable, reopen: Reopen, data: Any, where: str | None, dynamic: bool, properties: dict[str, str]
-) -> Any:
+def overwrite(table: IcebergTable, data: Any, where: str | None, dynamic: bool, properties: dict[str, str]) -> Any:
     """Replace rows: all, those that match, or the logical partitions that the new rows have."""
     if where is not None and dynamic:
         raise LakeError("overwrite has both where and dynamic", hint="give one of them")
@@ -82,12 +78,11 @@ def overwrite(
     job, data = prepare_for(table, data)
     files = produce(replace(job, only=None if where is None else predicate), data)
     removal = predicate if predicate is not None else ByPartition(job.layout, fine_tuples(job.layout, files))
-    return replace_rows(table, reopen, job, files, removal, properties)
+    return replace_rows(table, job, files, removal, properties)
 
 
 def replace_rows(
     table: IcebergTable,
-    reopen: Reopen,
     job: WriteJob,
     files: Sequence[WrittenFile],
     removal: Removal,
@@ -95,13 +90,13 @@ def replace_rows(
 ) -> Any:
     """Commit files in the place of rows that are taken away."""
     with _removed_on_failure(job, files):
-        return _take_away(table, reopen, job, removal, "overwrite", files, properties)
+        return _take_away(table, job, removal, "overwrite", files, properties)
 
 
-def delete(table: IcebergTable, reopen: Reopen, where: str, properties: dict[str, str]) -> Any:
+def delete(table: IcebergTable, where: str, properties: dict[str, str]) -> Any:
     """Take away the rows that match."""
     predicate = _predicate(table, where)
-    return _take_away(table, reopen, prepare(table), predicate, "delete", (), properties)
+    return _take_away(table, prepare(table), predicate, "delete", (), properties)
 
 
 def by_predicate(table: IcebergTable, where: str | None) -> ByPredicate:
@@ -177,7 +172,6 @@ def rewrite(tasks: Sequence[FileTask], work: Rewrite) -> Iterator[tuple[FileTask
 
 def _take_away(
     table: IcebergTable,
-    reopen: Reopen,
     job: WriteJob,
     removal: Removal,
     operation: str,
@@ -185,7 +179,7 @@ def _take_away(
     properties: dict[str, str],
 ) -> Any:
     for _ in range(_PLANS):
-        now = reopen(fresh(table.table))
+        now = replace(table, table=fresh(table.table))
         try:
             found = removal.find(now)
             removed, rewritten = _rewritten(now, job, removal, found)
@@ -200,7 +194,7 @@ def _take_away(
             [*files, *rewritten],
             removed,
             now.version.snapshot_id,
-            touches=_touches(removal, reopen, found),
+            touches=_touches(removal, now, found),
             properties=properties,
         )
         published = attempt(now, job, rewritten, change)
@@ -222,9 +216,9 @@ def attempt(now: IcebergTable, job: WriteJob, written: Sequence[WrittenFile], ch
         return None
 
 
-def _touches(removal: Removal, reopen: Reopen, found: Found) -> Callable[[Any], bool]:
+def _touches(removal: Removal, now: IcebergTable, found: Found) -> Callable[[Any], bool]:
     """Whether a newer version of the table has files that the removal is about and did not know."""
-    return lambda newest: bool(removal.find(reopen(newest)).paths - found.paths)
+    return lambda newest: bool(removal.find(replace(now, table=newest)).paths - found.paths)
 
 
 def _rewritten(

@@ -1,4 +1,4 @@
-"""A table as a lazy DataFrame over Spark's own Parquet reader; filters put on it later prune too.
+"""The relations of a Hive layout: Spark's own Parquet reader over the files of a plan.
 
 Spark asks for files through `PenstockIndex`, with the table's key and the filters that reached the scan; `planner.py`
 answers. The answer lists files by partition.
@@ -11,15 +11,14 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as AnyMapping
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
 from penstock.errors import PenstockError
-from penstock.expr.bind import Context
 from penstock.expr.kernels.python_values import from_arrow
 from penstock.expr.sql_text import quote_name
-from penstock.expr.tree import Column, Expr
+from penstock.expr.tree import Column
 from penstock.formats.registry import DEFAULT
 from penstock.prune.facts import Exact
 from penstock.prune.judge import Judgement
@@ -38,42 +37,20 @@ from penstock.spark.scan.nan_guard import guarded, has_floats
 from penstock.spark.scan.planner import as_answer, by_partition, plain_values, remember
 from penstock.spark.scan.translate import translate
 from penstock.spark.session.java_classes import new
-from penstock.spark.session.session import attach, gateway_of, is_connect
-from penstock.storage.storage import Storage
+from penstock.spark.session.session import gateway_of
+from penstock.tables.file_metadata import with_metadata
 from penstock.tables.hive.hive_files import Mapping
+from penstock.tables.hive.hive_table import HiveTable
+from penstock.tables.hive.walk import check_readable
 
 _PATTERN = re.compile(r"[][{}*?\\]")  # `part-*` would be read as all files of its directory
-
-
-class Scannable(Protocol):
-    """What the scan needs of a table."""
-
-    @property
-    def key(self) -> str: ...
-    @property
-    def storage(self) -> Storage: ...
-    @property
-    def columns(self) -> Sequence[pa.Field]: ...
-    @property
-    def file_schema(self) -> pa.Schema: ...
-    @property
-    def known_schema(self) -> pa.Schema: ...
-    @property
-    def context(self) -> Context: ...
-    def plan_predicate(self, predicate: Expr) -> Plan: ...
-    @property
-    def root_url(self) -> str: ...
-    def plan(self, where: str | None = None) -> Plan: ...
-    def check_readable(self, plan: Plan) -> None: ...
-    @property
-    def shredded(self) -> bool | None: ...
 
 
 @dataclass(frozen=True)
 class HiveFiles:
     """The files of a Hive layout, for its relation: all, or those with one mapping of hot keys."""
 
-    table: Scannable
+    table: HiveTable
     bucket: Bucket | None = field(compare=False, repr=False)
     mapping: Mapping | None = None  # None: footers are not looked at
     others: frozenset[Mapping] = frozenset()  # mappings that other relations of the same DataFrame read
@@ -85,8 +62,9 @@ class HiveFiles:
     def answer(self, asked: AnyMapping[str, Any]) -> dict[str, Any]:
         """The kept files by their partition values."""
         table = self.table
-        plan = table.plan_predicate(translate([*asked["partition"], *asked["data"]], table.known_schema, table.context))
-        table.check_readable(plan)
+        filters = [*asked["partition"], *asked["data"]]
+        plan = table.plan(translate(filters, with_metadata(table.schema), table.context))
+        check_readable(plan, table.columns)
         if self.bucket is not None:
             self.bucket.check_client()
         if self.mapping is None:
@@ -102,23 +80,30 @@ class HiveFiles:
         return as_answer(summary, partitions)
 
 
-def dataframe(table: Scannable, spark: Any, where: str | None = None) -> Any:
-    """The table as a lazy DataFrame. On Spark Connect, which has no JVM to plan in, `where` must be given."""
-    if is_connect(spark):
-        return _connect_dataframe(table, spark, where)
-    attach(spark)
-    bucket = open_for_spark(table.storage, spark)
-    kinds = _kinds(table, where)
-    parts = []
-    for kind in kinds:
-        others = frozenset(other for other in kinds if other is not None and other != kind)
-        rows = _relation(HiveFiles(table, bucket, kind, others), spark)
-        parts.append(with_maps(rows, table, kind or (), spark))
-    found = reduce(lambda left, right: left.unionAll(right), parts)
-    return found if where is None else found.where(where)
+@dataclass(frozen=True)
+class HiveRelations:
+    """How Spark reads a Hive layout: one relation for each mapping of hot keys."""
+
+    table: HiveTable
+
+    def rows(self, spark: Any, where: str | None) -> Any:
+        """All rows; where files have sidecars, `where` tells the files whose footers are looked at."""
+        table = self.table
+        bucket = open_for_spark(table.storage, spark)
+        kinds = _kinds(table, where)
+        parts = []
+        for kind in kinds:
+            others = frozenset(other for other in kinds if other is not None and other != kind)
+            rows = _relation(HiveFiles(table, bucket, kind, others), spark)
+            parts.append(with_maps(rows, table, kind or (), spark))
+        return reduce(lambda left, right: left.unionAll(right), parts)
+
+    def planned_rows(self, spark: Any, where: str) -> Any:
+        """The files of a plan made now, read by Spark with the table's own schema."""
+        return _connect_dataframe(self.table, spark, where)
 
 
-def _kinds(table: Scannable, where: str | None) -> list[Mapping | None]:
+def _kinds(table: HiveTable, where: str | None) -> list[Mapping | None]:
     """The mappings of hot keys that a DataFrame has relations for; None for one that does not look at footers."""
     if table.shredded is False or not has_maps(table.file_schema):
         return [None]
@@ -141,17 +126,11 @@ def _relation(source: HiveFiles, spark: Any) -> Any:
     return DataFrame(index.dataFrame(spark._jsparkSession, data, options), spark)
 
 
-def _connect_dataframe(table: Scannable, spark: Any, where: str | None) -> Any:
-    """The files of a plan made now, read by Spark with the table's own schema."""
+def _connect_dataframe(table: HiveTable, spark: Any, where: str) -> Any:
     from pyspark.sql import functions as F
 
-    if where is None:
-        hint = "give it: table.dataframe(spark, where=…); 'TRUE' reads everything"
-        raise PenstockError(
-            "on Spark Connect filters put on later cannot prune, so the filter is needed here", hint=hint
-        )
     plan = table.plan(where)
-    table.check_readable(plan)
+    check_readable(plan, table.columns)
     if table.shredded is not False and has_maps(table.file_schema):
         files = _kept(plan, table.columns)[1]
         for file, mapping in zip(files, mappings(table, files), strict=True):

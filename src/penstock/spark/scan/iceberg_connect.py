@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.errors import LakeError, PenstockError
+from penstock.errors import LakeError
 from penstock.formats.registry import DEFAULT
 from penstock.maps.sidecar_states import states_of
 from penstock.spark.scan.hadoop_client import options_for_connect
@@ -27,12 +27,8 @@ from penstock.tables.iceberg.metadata.schema_columns import arrow_type
 _footers = Footers()
 
 
-def connect_dataframe(table: Any, spark: Any, where: str | None) -> Any:
+def connect_dataframe(table: Any, spark: Any, where: str) -> Any:
     """The rows of the files that a filter needs."""
-    if where is None:
-        hint = "give it: table.dataframe(spark, where=…); 'TRUE' reads everything"
-        said = "on Spark Connect filters put on later cannot prune, so the filter is needed here"
-        raise PenstockError(said, hint=hint)
     plan = table.plan(where)
     fields = table.version.columns.schema.fields
     sidecars = sidecar_columns(table.version, states_of(None, table.version.sidecars))  # right for all files

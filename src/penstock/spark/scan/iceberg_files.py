@@ -32,6 +32,7 @@ from penstock.spark.scan.iceberg_shredded import MapClass
 from penstock.spark.scan.iceberg_storage import Places, spark_path
 from penstock.spark.scan.planner import as_answer, by_partition, plain_values
 from penstock.spark.scan.translate import translate
+from penstock.tables.file_metadata import with_metadata
 from penstock.tables.iceberg.scan.position_deletes import Positions
 
 FIELD_IDS = DEFAULT.spark_field_ids
@@ -58,7 +59,7 @@ class Memory:
     def plan(self, filters: Sequence[dict[str, Any]]) -> Plan:
         """The plan for filters on the table's columns."""
         table = self.table
-        plan: Plan = table.plan_predicate(translate(filters, table.known_schema, table.context))
+        plan: Plan = table.plan(translate(filters, with_metadata(table.schema), table.context))
         return plan
 
     @cachedmethod(attrgetter("_bitmaps"), key=lambda _, path, deletes: path, lock=attrgetter("_lock"))

@@ -1,4 +1,4 @@
-"""An Iceberg table as a lazy DataFrame over Spark's own Parquet reader; filters put on it later prune too.
+"""The relations of an Iceberg table: Spark's own Parquet reader over the files of a plan.
 
     relation (by field id) ─→ rows deleted by position ─→ the table's columns ─→ rows deleted by their values ─┐
     relation …                                                                                                 ├─ Union
@@ -28,21 +28,28 @@ from penstock.spark.scan.iceberg_storage import Places, places_of
 from penstock.spark.scan.planner import remember
 from penstock.spark.scan.shredded_map import shredded_map
 from penstock.spark.session.java_classes import call, new
-from penstock.spark.session.session import attach, gateway_of, is_connect
+from penstock.spark.session.session import gateway_of
+from penstock.tables.iceberg.iceberg_table import IcebergTable
 
 _SMALL = 64 << 20  # octets of delete files that are broadcast without asking
 _KEY, _GONE = "__penstock_key_", "__penstock_gone_"
 
 
-def dataframe(table: Any, spark: Any, where: str | None = None) -> Any:
-    """The table as a lazy DataFrame. On Spark Connect, which has no JVM to plan in, `where` must be given."""
-    if is_connect(spark):
-        return connect_dataframe(table, spark, where)
-    attach(spark)
-    spark.conf.set(FIELD_IDS, "true")  # Spark's row-based reader looks here, and reads by name without a word otherwise
-    deletes = live_deletes(table.version, table.sources)
-    found = Scan(table, spark, deletes).rows()
-    return found if where is None else found.where(where)
+@dataclass(frozen=True)
+class IcebergRelations:
+    """How Spark reads one version of an Iceberg table."""
+
+    table: IcebergTable
+
+    def rows(self, spark: Any, where: str | None) -> Any:
+        """All rows."""
+        # Spark's row-based reader looks here, and reads by name without a word otherwise
+        spark.conf.set(FIELD_IDS, "true")
+        return Scan(self.table, spark, live_deletes(self.table.version, self.table.sources)).rows()
+
+    def planned_rows(self, spark: Any, where: str) -> Any:
+        """The rows of the files that a filter needs, read by field id."""
+        return connect_dataframe(self.table, spark, where)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from penstock.spark.session.session import remember_error
 File = Sequence[Any]  # path, size, time of change in milliseconds
 
 
-class Source(Protocol):
+class RelationFiles(Protocol):
     """What knows the files of one relation; two that are equal answer alike."""
 
     def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -44,7 +44,7 @@ class Source(Protocol):
         ...
 
 
-_sources: dict[str, Source] = {}
+_sources: dict[str, RelationFiles] = {}
 _users: Counter[str] = Counter()  # how many relations each source has in the JVM
 _lock = threading.Lock()
 _FETCH_MILLIS = 10_000
@@ -89,7 +89,7 @@ class Answering(threading.Thread):
             self._questions.answer(number, answer_question(request))
 
 
-def remember(key: str, source: Source) -> str:
+def remember(key: str, source: RelationFiles) -> str:
     """The name by which Spark asks for a source: the key, and a number where two sources of one key are not the same.
 
     They differ in their time zone or their limits, and each DataFrame keeps those of the table it was made from. Of

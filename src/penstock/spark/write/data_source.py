@@ -117,7 +117,7 @@ class Writer(DataSourceArrowWriter):
             return
         layout = self._job.layout
         removal = self._removal if self._removal is not None else ByPartition(layout, fine_tuples(layout, files))
-        write.replace_rows(table, table.reopened, self._job, files, removal, {})
+        write.replace_rows(table, self._job, files, removal, {})
 
     def abort(self, messages: list[Any]) -> None:
         """On the driver, when a task or the commit failed."""
@@ -163,16 +163,12 @@ def check_fits(table: ManagedTable, schema: StructType) -> None:
 def open_table(options: Mapping[str, str]) -> ManagedTable:
     """The table that the options name."""
     from penstock.lake.lake import connect
-    from penstock.lake.managed_table import ManagedTable
 
     name = options.get("table")
     warehouse, catalog = options.get("warehouse"), options.get("catalog")
     if name is None or (warehouse is None and catalog is None):
         raise LakeError("the options do not say which table", hint=_HINT)
-    found = connect(warehouse, catalog=catalog).table(name)
-    if not isinstance(found, ManagedTable):
-        raise LakeError(f"{name} is a declared layout, which is only read", hint="write to a table of the lake")
-    return found
+    return connect(warehouse, catalog=catalog).writable_table(name)
 
 
 def _is_true(text: str | None) -> bool:

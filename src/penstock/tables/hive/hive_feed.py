@@ -34,7 +34,9 @@ from penstock.tables.hive.file_order import order_of
 from penstock.tables.hive.hive_table import HiveTable
 from penstock.tables.hive.seen_files import FoundFile, Incomplete, Key, Seen, as_key, read_seen
 from penstock.tables.hive.stream_start import Beginning, read_beginning
-from penstock.tables.outputs import Keys, empty
+from penstock.tables.hive.walk import check_readable
+from penstock.tables.outputs import Keys, empty, outputs
+from penstock.tables.source import bind
 
 _OLD_FILTER = "run the stream to the end of what is there with the old filter first"
 
@@ -65,8 +67,8 @@ class HiveFeed:
 
     def __init__(self, table: HiveTable, options: StreamOptions) -> None:
         self.table, self.options = replace(table, cache=None), options
-        self.predicate = simplify(table.bind(options.where))
-        self.names, self.keys = table.outputs(options.columns)
+        self.predicate = simplify(bind(table, options.where))
+        self.names, self.keys = outputs(options.columns, table)
         self.order = order_of(options.order, table.columns, options.partition_time, table.context.timezone)
         self.beginning = read_beginning(options, table)
         if options.on_change == "changes":
@@ -180,7 +182,7 @@ class HiveFeed:
         floor = begin.floor_predicate
         walk = self.table.walk(self.predicate if floor is None else And((self.predicate, floor)), self.options.marker)
         plan = walk.plan()
-        self.table.check_readable(plan)
+        check_readable(plan, self.table.columns)
         (judgement,) = plan.judgements
         written = np.array(walk.written, np.int64)[judgement.kept]
         places = np.flatnonzero((written >= seen.edge[0]) | bool(seen.waiting))

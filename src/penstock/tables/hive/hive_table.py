@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -17,16 +16,11 @@ import pyarrow as pa
 
 from penstock.errors import EvaluationError, LayoutError
 from penstock.expr.bind import Context
-from penstock.expr.kernels.evaluate import evaluate, filter_mask, read_terms
 from penstock.expr.schema import as_schema, check_names
 from penstock.expr.tree import Expr, Lookup, column_of, terms_of
-from penstock.expr.types import type_name
-from penstock.prune.facts import Exact
+from penstock.progress import Counted, progress
 from penstock.prune.file_task import FileTask
 from penstock.prune.judge import Pruner
-from penstock.prune.notebook import as_grid
-from penstock.prune.notebook import columns as columns_html
-from penstock.prune.notebook import facts as facts_html
 from penstock.prune.plan import Plan
 from penstock.storage.lister import Lister, ListingCache
 from penstock.storage.schemes import open_storage
@@ -34,42 +28,32 @@ from penstock.storage.storage import Properties, Storage
 from penstock.stream.feed import Feed
 from penstock.stream.stream_options import StreamOptions
 from penstock.tables import bridge
-from penstock.tables.file_metadata import METADATA, bind_filters
+from penstock.tables.description import Description
 from penstock.tables.hive.declaration import PartitionBy, partition_columns
 from penstock.tables.hive.hive_files import first_file, read_file, read_schema
-from penstock.tables.hive.walk import Limits, Walk, unreadable
-from penstock.tables.outputs import Keys, empty, outputs
-from penstock.tables.table import count_partitions
+from penstock.tables.hive.walk import Limits, Walk, check_readable
+from penstock.tables.outputs import Keys, empty, matching_rows, outputs
+from penstock.tables.source import Relations, Source, bind, count_partitions
 
 
-@dataclass(frozen=True)
-class HiveTable:
+@dataclass(frozen=True, repr=False)
+class HiveTable(Source):
     """A directory tree as a table, returned by `penstock.hive`. Every plan lists the directories again, unless
     `cache_seconds` is set."""
 
     storage: Storage
     columns: tuple[pa.Field, ...]
     file_schema: pa.Schema
-    context: Context
     limits: Limits
     lists_at_once: int
     max_lists: int
     cache: ListingCache | None = field(default=None, repr=False)
     shredded: bool | None = None  # whether some files have sidecars; None: the first one that was looked at has none
 
-    def __repr__(self) -> str:
-        by = ", ".join(f"{column.name} {type_name(column.type)}" for column in self.columns)
-        return f"HiveTable({self.storage.url!r}, partition_by={by!r})"
-
     @cached_property
     def schema(self) -> pa.Schema:
         """The columns of the files, then the partition columns, as Spark orders them."""
         return pa.schema([*self.file_schema, *self.columns])
-
-    @cached_property
-    def known_schema(self) -> pa.Schema:
-        """What predicates may name: the columns, and what Spark calls `_metadata`."""
-        return self.schema.append(pa.field("_metadata", METADATA))
 
     @property
     def key(self) -> str:
@@ -77,13 +61,12 @@ class HiveTable:
         columns = ", ".join(f"{column.name} {column.type}" for column in self.columns)
         return f"hive {self.storage.identity} {self.storage.path} ({columns}) {self.file_schema}"
 
-    def plan(self, where: str | None = None, *, path: str | None = None) -> Plan:
+    def plan(self, where: str | Expr | None = None, *, path: str | None = None) -> Plan:
         """Which files hold rows that may match; `path` is a LIKE pattern that the file's URL must match."""
-        return self.plan_predicate(self.bind(where, path))
-
-    def plan_predicate(self, predicate: Expr) -> Plan:
-        """The same for a bound predicate."""
-        return self.walk(predicate).plan()
+        walk = self.walk(bind(self, where, path))
+        listing = f"listing {self.storage.url}"
+        with progress(listing, lambda: Counted(walk.lister.calls, None, "directory"), is_detail=True):
+            return walk.plan()
 
     def walk(self, predicate: Expr, marker: str | None = None) -> Walk:
         """The way through the directories that a predicate admits; `marker` is the file that completes a partition."""
@@ -98,41 +81,16 @@ class HiveTable:
 
         A column may be a key of a map: `headers['content-type']`.
         """
-        names, keys = self.outputs(columns)
+        names, keys = outputs(columns, self)
         plan = self.plan(where, path=path)
-        self.check_readable(plan)
+        check_readable(plan, self.columns)
         parts = [self.read(task, names, keys) for task in plan.files]
         return pa.concat_tables(parts) if parts else empty(names, keys, self.schema)
 
-    def outputs(self, columns: Sequence[str] | None) -> tuple[list[str], Keys]:
-        """The columns as the schema spells them, and those that are keys of maps."""
-        return outputs(columns, self.schema, self.bind)
-
-    def dataframe(self, spark: Any, where: str | None = None) -> Any:
-        """A lazy DataFrame over Spark's own reader; filters put on it later prune too."""
-        return bridge.dataframe(self, spark, where)
-
-    def stream(
-        self,
-        spark: Any,
-        where: str | None = None,
-        *,
-        columns: Sequence[str] | None = None,
-        starting: str | datetime = "earliest",
-        max_files_per_trigger: int | None = None,
-        max_bytes_per_trigger: int | str | None = None,
-        **options: Any,
-    ) -> Any:
-        """A streaming DataFrame of new rows, pruned when they are found; for all options see `stream_options`."""
-        given = {
-            "where": where,
-            "columns": columns,
-            "starting": starting,
-            "max_files_per_trigger": max_files_per_trigger,
-            "max_bytes_per_trigger": max_bytes_per_trigger,
-            **options,
-        }
-        return bridge.stream(self, spark, given)
+    def relations(self) -> Relations:
+        """Relations over Spark's own Parquet reader."""
+        relations: Relations = bridge.hive_relations(self)
+        return relations
 
     def feed(self, options: StreamOptions) -> Feed:
         """What is new in the table, step by step; the options are checked here."""
@@ -147,33 +105,15 @@ class HiveTable:
 
     def partitions(self, where: str | None = None) -> pa.Table:
         """The partitions with the number and size of their files."""
-        return self.partitions_of(self.plan(where))
+        plan = self.plan(where)
+        check_readable(plan, self.columns)
+        return count_partitions(plan, [column.name for column in self.columns], self.context.timezone)
 
-    def partitions_of(self, plan: Plan) -> pa.Table:
-        """The partitions of the files that a plan keeps."""
-        self.check_readable(plan)
-        (judgement,) = plan.judgements
-        facts = {f.name: f for f in judgement.containers.facts if isinstance(f, Exact)}
-        kept = pa.array(judgement.kept)
-        keys = [facts[c.name].single_values(judgement.kept)[0] for c in self.columns]
-        assert judgement.containers.sizes is not None
-        found = count_partitions([c.name for c in self.columns], keys, judgement.containers.sizes.take(kept))
-        return as_grid(found, self.context.timezone)
+    def describe(self) -> Description:
+        """What reports and notebooks show."""
+        from penstock.tables.hive.hive_description import HiveDescription
 
-    def _repr_html_(self) -> str:
-        """Where it lies and what it has, for a notebook."""
-        by = ", ".join(column.name for column in self.columns) or "nothing"
-        return facts_html([("Hive layout", self.storage.url), ("partitions", by)]) + columns_html(self.schema)
-
-    def check_readable(self, plan: Plan) -> None:
-        """Raise for a kept directory that cannot be read as declared: it is never silently left out."""
-        error = unreadable(plan, self.columns)
-        if error is not None:
-            raise error
-
-    def bind(self, where: str | None, path: str | None = None) -> Expr:
-        """A predicate with the columns it names; `path` is a LIKE pattern for the file's URL."""
-        return bind_filters(where, path, self.known_schema, self.context)
+        return HiveDescription(self)
 
     def read(self, task: FileTask, names: Sequence[str], keys: Keys) -> pa.Table:
         """The rows of one file that match its residual; only the columns that are asked for or checked are read."""
@@ -187,10 +127,7 @@ class HiveTable:
         for column in self.columns:
             value = pa.scalar(task.partition[column.name].value, column.type)
             table = table.append_column(column, pa.repeat(value, table.num_rows))
-        for name, term in keys.items():
-            found = evaluate(term, read_terms(term, table, given), table.num_rows, self.context.timezone).values
-            table = table.append_column(pa.field(name, term.type), found)
-        return table.filter(filter_mask(task.residual, table, self.context.timezone, given)).select(list(names))
+        return matching_rows(table, task.residual, names, keys, self.context.timezone, given)
 
 
 def hive(
@@ -234,4 +171,4 @@ def hive(
         raise LayoutError("the schema has no columns")
     cache = ListingCache(cache_seconds, cache_entries) if cache_seconds > 0 and cache_entries > 0 else None
     limits = Limits(warn_partitions, max_partitions)
-    return HiveTable(place, columns, own, Context(timezone), limits, lists_at_once, max_lists, cache, shredded)
+    return HiveTable(place, columns, own, limits, lists_at_once, max_lists, cache, shredded, context=Context(timezone))

@@ -26,6 +26,7 @@ from penstock.tables.hive.directory_names import parse_name
 from penstock.tables.hive.file_order import partition_texts, partition_times, time_column
 from penstock.tables.hive.hive_table import HiveTable
 from penstock.tables.hive.seen_files import FoundFile
+from penstock.tables.source import bind
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HINT = "write earliest, latest, a partition such as {}, or a time such as 2026-05-17 09:00"
@@ -56,13 +57,13 @@ class Beginning:
     def floor_predicate(self) -> Expr | None:
         """The floor as a predicate on the partition columns."""
         if self.floor is not None:
-            return self.table.bind(_at_or_after(_values(self.floor, self.table)))
+            return bind(self.table, _at_or_after(_values(self.floor, self.table)))
         day = time_column(self.table.columns)
         if self.time_floor is None or day is None or self.options.partition_time is not None:
             return None
         text = quote_text((_EPOCH + timedelta(microseconds=self.time_floor)).isoformat())
         since = f"CAST(CAST({text} AS timestamp) AS {type_name(day.type)})"
-        return self.table.bind(f"{quote_name(day.name)} >= {since} OR {quote_name(day.name)} IS NULL")
+        return bind(self.table, f"{quote_name(day.name)} >= {since} OR {quote_name(day.name)} IS NULL")
 
     def not_before(self, files: list[FoundFile]) -> list[FoundFile]:
         """The files in partitions whose time is not before the floor; a partition without a time is not."""

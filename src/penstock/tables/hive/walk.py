@@ -89,7 +89,7 @@ class Walk:
         self._check_partitions(len(branch.paths))
         files = judge(self.pruner, self._files(branch))
         if self.notes:
-            warnings.warn("; ".join(self.notes), PenstockWarning, stacklevel=4)
+            warnings.warn("; ".join(self.notes), PenstockWarning, stacklevel=3)
         outer = [count(self.levels, "directories")]
         return make_plan(
             self.pruner,
@@ -248,8 +248,8 @@ def typed(texts: pa.Array, to: pa.DataType, zone: str) -> tuple[pa.Array, Mask |
     return vector.values, vector.failed
 
 
-def unreadable(plan: Plan, columns: Sequence[pa.Field]) -> LayoutError | None:
-    """The error for the first kept file whose directory cannot be read as declared; None when all can."""
+def check_readable(plan: Plan, columns: Sequence[pa.Field]) -> None:
+    """Raise for a kept directory that cannot be read as declared: it is never silently left out."""
     for judgement in plan.judgements:
         facts: dict[str | None, Any] = {f.name: f for f in judgement.containers.facts if isinstance(f, Exact)}
         for column in columns:
@@ -259,5 +259,4 @@ def unreadable(plan: Plan, columns: Sequence[pa.Field]) -> LayoutError | None:
                 path = str(judgement.containers.names[int(bad[0])])  # type: ignore[index]
                 hint = "declare it as string, or fix the directory"
                 kind = type_name(column.type)
-                return LayoutError(f"partition column {column.name!r} in {path} cannot be read as {kind}", hint=hint)
-    return None
+                raise LayoutError(f"partition column {column.name!r} in {path} cannot be read as {kind}", hint=hint)

@@ -48,7 +48,8 @@ from penstock.tables.iceberg.feed.table_address import place_of
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.metadata.version import Version
 from penstock.tables.iceberg.scan.reader import Reader
-from penstock.tables.outputs import empty
+from penstock.tables.outputs import empty, outputs
+from penstock.tables.source import bind
 
 _FAR_BEHIND = 20  # snapshots
 
@@ -66,8 +67,8 @@ class IcebergFeed:
         if options.order != "create-time" or options.marker is not None or options.partition_time is not None:
             hint = "leave order, marker and partition_time out"
             raise LakeError(f"{table.name} is an Iceberg table, which is read snapshot by snapshot", hint=hint)
-        self.predicate = simplify(table.bind(options.where))
-        self.names, self.keys = table.outputs(options.columns)
+        self.predicate = simplify(bind(table, options.where))
+        self.names, self.keys = outputs(options.columns, table)
         self.fields = _fields(table.version)
         self.identity = Identity.of(str(table.table.metadata.table_uuid), table.name, self.predicate)
         self._shown = empty(self.names, self.keys, table.schema).schema

@@ -40,7 +40,17 @@ def iceberg(
 
 def from_pyiceberg(table: Any, name: str, timezone: str = "UTC") -> IcebergTable:
     """A table that PyIceberg has opened."""
-    return IcebergTable(name, table, sources_of(table), Context(timezone))
+    return IcebergTable(name, table, sources_of(table), context=Context(timezone))
+
+
+def reloaded(table: IcebergTable) -> Any:
+    """PyIceberg's table as the catalog has it now, or as the metadata file says."""
+    from pyiceberg.table import StaticTable
+
+    if isinstance(table.table, StaticTable):
+        return iceberg(table.name, storage=table.table.io.properties).table
+    with clear_errors("the catalog", {}):
+        return table.table.catalog.load_table(table.table.name())
 
 
 def sources_of(table: Any) -> Sources:

@@ -17,14 +17,9 @@ import pyarrow as pa
 
 from penstock.expr.kernels.python_values import from_arrow
 from penstock.expr.kernels.zones import in_zone
-from penstock.expr.tree import TRUE
 from penstock.prune.containers import Containers
-from penstock.prune.facts import Derived, Exact, encode
-from penstock.prune.judge import Pruner
+from penstock.prune.facts import Derived, Exact
 from penstock.prune.transforms import transform_of
-from penstock.tables.iceberg.manifest.file_batch import FileBatch
-from penstock.tables.iceberg.manifest.members import Members, members_of
-from penstock.tables.iceberg.metadata.version import Version
 
 Numbers = npt.NDArray[np.int64]
 Label = tuple[tuple[str, str | None], ...]  # the fields of a partition: name, and value as text
@@ -58,8 +53,8 @@ class Pieces:
         self.containers = [containers for containers, _ in batches]
         names = [c.names for c in self.containers if c.names is not None]
         self.names: pa.Array = pa.concat_arrays(names) if names else pa.array([], pa.string())
-        self.sizes, self.rows = (joined(integers(column(c), c.count, unknown) for c in self.containers)
-                                 for column, unknown in ((_sizes, 0), (_rows, -1)))  # fmt: skip
+        self.sizes = joined(integers(c.sizes, c.count, 0) for c in self.containers)
+        self.rows = joined(integers(c.rows, c.count, -1) for c in self.containers)
         self.starts = np.cumsum([0, *(c.count for c in self.containers)])
         self.labels: list[Label] = []
         self.parts = [(batch, part) for batch, (_, parts) in enumerate(batches) for part in parts]
@@ -76,6 +71,8 @@ class Pieces:
 
     def _groups(self, part: Part, known: dict[Label, int]) -> Numbers:
         """The number of each piece's partition."""
+        if not len(part.of_file):
+            return np.array([], np.int64)
         if not part.fields:
             return np.full(len(part.of_file), self._group((), known), np.int64)
         codes = np.column_stack([field.codes for field in part.fields])
@@ -93,45 +90,20 @@ class Pieces:
 
 def pieces_of_files(batches: Sequence[Containers], zone: str = "UTC") -> Pieces:
     """Files by the partition that each lies in."""
-    return Pieces([(containers, [_whole(containers, np.arange(containers.count), zone)]) for containers in batches])
+    return Pieces([(batch, [whole_files(batch, np.arange(batch.count), zone)]) for batch in batches])
 
 
-def pieces_of_batches(version: Version, batches: Sequence[FileBatch], zone: str) -> Pieces:
-    """Files of an Iceberg table by their logical partitions, as far as their manifests tell them."""
-    everything = Pruner(TRUE)
-    found = []
-    for batch in batches:
-        containers = batch.containers(version.columns, ())
-        parts, others = [], np.ones(batch.count, np.bool_)
-        for members in members_of(version, batch, everything.judge(containers)):
-            others[members.files] = False
-            parts.append(_shared(batch, members, zone))
-        found.append((containers, [*parts, _whole(containers, np.flatnonzero(others), zone)]))
-    return Pieces(found)
-
-
-def _whole(containers: Containers, files: Numbers, zone: str) -> Part:
+def whole_files(containers: Containers, files: Numbers, zone: str) -> Part:
+    """Files of a batch that lie in one partition each."""
     facts = [fact for fact in containers.facts if isinstance(fact, Exact) and fact.name is not None]
     sizes, rows = integers(containers.sizes, containers.count, 0), integers(containers.rows, containers.count, -1)
     return Part([_field(fact, files, zone) for fact in facts], files, sizes[files], rows[files])
 
 
-def _shared(batch: FileBatch, members: Members, zone: str) -> Part:
-    at = pa.array(members.of_file)
-    own = [batch.partition(field) for field in batch.spec.fields]
-    values = members.values([None if column is None else column.take(at) for column in own])
-    fields = []
-    for field, column in zip(members.spec.fields, values, strict=True):
-        if column is not None:
-            codes, dictionary = encode(column)
-            fields.append(Field(field.name, codes.astype(np.int64), [*_texts(dictionary, field.transform, zone), None]))
-    return Part(fields, members.of_file, members.bytes, members.rows, members.places)
-
-
 def _field(fact: Exact, files: Numbers, zone: str) -> Field:
     transform = fact.term.transform if isinstance(fact.term, Derived) else "identity"
     codes, dictionary = fact.encoded
-    texts = [*_texts(dictionary, transform, zone), None]
+    texts = [*value_texts(dictionary, transform, zone), None]
     chosen = codes.astype(np.int64)[files]
     if fact.known is not None:
         chosen = np.where(fact.known[files], chosen, len(texts))
@@ -139,7 +111,8 @@ def _field(fact: Exact, files: Numbers, zone: str) -> Field:
     return Field(fact.name or "", chosen, texts)
 
 
-def _texts(values: pa.Array, transform: str, zone: str) -> list[str]:
+def value_texts(values: pa.Array, transform: str, zone: str) -> list[str]:
+    """Partition values for people."""
     return transform_of(transform).texts(values) or [_text(in_zone(value, zone)) for value in _natural(values)]
 
 
@@ -168,11 +141,3 @@ def integers(column: pa.Array | None, count: int, unknown: int) -> Numbers:
         return np.full(count, unknown, np.int64)
     found: Numbers = column.fill_null(unknown).to_numpy(zero_copy_only=False).astype(np.int64)
     return found
-
-
-def _sizes(containers: Containers) -> pa.Array | None:
-    return containers.sizes
-
-
-def _rows(containers: Containers) -> pa.Array | None:
-    return containers.rows

@@ -1,0 +1,144 @@
+"""`Source`: what every kind of table provides. Reports, commands, streams and Spark know tables by nothing else.
+
+A kind of table is one folder with a class that inherits `Source`, and passes `tests/contract/test_tables.py`:
+
+| member | for |
+|---|---|
+| `schema`, `plan`, `arrow`, `partitions` | planning and reading without Spark |
+| `relations` | Spark, which reads the planned files itself |
+| `feed` | streams |
+| `describe` | reports and notebooks |
+| `at`, `refresh` | tables that have snapshots |
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol, Self
+
+import pyarrow as pa
+
+from penstock.errors import LakeError
+from penstock.expr.bind import Context
+from penstock.expr.tree import Expr
+from penstock.prune.facts import Exact
+from penstock.prune.notebook import as_grid
+from penstock.prune.notebook import columns as columns_html
+from penstock.prune.notebook import facts as facts_html
+from penstock.prune.plan import Plan
+from penstock.stream.feed import Feed
+from penstock.stream.stream_options import StreamOptions
+from penstock.tables import bridge
+from penstock.tables.description import Description
+from penstock.tables.file_metadata import bind_filters
+
+
+class Relations(Protocol):
+    """How Spark reads one kind of table; `penstock.spark.scan` has one for each kind."""
+
+    def rows(self, spark: Any, where: str | None) -> Any:
+        """All rows as a lazy DataFrame; `where` only tells which files will be asked for."""
+        ...
+
+    def planned_rows(self, spark: Any, where: str) -> Any:
+        """The matching rows on Spark Connect, from the files of a plan made now."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Source(ABC):
+    """What every kind of table has; Hive layouts and tables in memory have no snapshots."""
+
+    context: Context = field(repr=False)
+
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """The columns with their normalized types."""
+
+    @abstractmethod
+    def plan(self, where: str | Expr | None = None, *, path: str | None = None) -> Plan:
+        """Which files hold rows that may match; `path` is a LIKE pattern that the file's URL must match."""
+
+    @abstractmethod
+    def arrow(self, where: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+        """The matching rows, read from the planned files only, each filtered by its own residual.
+
+        A column may be a key of a map: `headers['content-type']`.
+        """
+
+    @abstractmethod
+    def partitions(self, where: str | None = None) -> pa.Table:
+        """The partitions with the number and size of their files."""
+
+    @abstractmethod
+    def relations(self) -> Relations:
+        """How Spark reads the table."""
+
+    @abstractmethod
+    def feed(self, options: StreamOptions) -> Feed:
+        """What is new in the table, step by step; the options are checked here."""
+
+    @abstractmethod
+    def describe(self) -> Description:
+        """What reports and notebooks show: name, kind, location, partition fields, snapshot and all files."""
+
+    def at(self, snapshot: int | str | datetime | None) -> Self:
+        """The table as it was: by a snapshot's id, a time, a tag or a branch."""
+        description = self.describe()
+        raise LakeError(f"{description.kind} {description.name} has no snapshots", hint="leave the snapshot out")
+
+    def refresh(self) -> Self:
+        """Move on to the table as it is now, and return it; DataFrames made before stay with their version."""
+        return self
+
+    def dataframe(self, spark: Any, where: str | None = None) -> Any:
+        """A lazy DataFrame over Spark's own reader; filters put on it later prune too."""
+        return bridge.dataframe(self, spark, where)
+
+    def stream(
+        self,
+        spark: Any,
+        where: str | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        starting: str | int | datetime = "earliest",
+        max_files_per_trigger: int | None = None,
+        max_bytes_per_trigger: int | str | None = None,
+        **options: Any,
+    ) -> Any:
+        """A streaming DataFrame of new rows, pruned when they are found; for all options see `stream_options`."""
+        options |= {"where": where, "columns": columns, "starting": starting}
+        options |= {"max_files_per_trigger": max_files_per_trigger, "max_bytes_per_trigger": max_bytes_per_trigger}
+        return bridge.stream(self, spark, options)
+
+    def __repr__(self) -> str:
+        description = self.describe()
+        return f"{type(self).__name__}({description.name!r}, partition_by={', '.join(description.partitioned_by)!r})"
+
+    def _repr_html_(self) -> str:
+        """What it is and which columns it has, for a notebook."""
+        return facts_html(self.describe().facts) + columns_html(self.schema)
+
+
+def bind(table: Source, where: str | Expr | None, path: str | None = None) -> Expr:
+    """A predicate with the columns it names; `path` is a LIKE pattern for the file's URL."""
+    return where if isinstance(where, Expr) else bind_filters(where, path, table.schema, table.context)
+
+
+def count_partitions(plan: Plan, names: Sequence[str], zone: str) -> pa.Table:
+    """Files and bytes of a plan by partition values; a field that is itself called `files` keeps its name."""
+    (judgement,) = plan.judgements
+    facts = {fact.name: fact for fact in judgement.containers.facts if isinstance(fact, Exact)}
+    places = [f"key {i}" for i in range(len(names))]
+    assert judgement.containers.sizes is not None
+    sizes = judgement.containers.sizes.take(pa.array(judgement.kept))
+    table = pa.table(
+        [*(facts[name].single_values(judgement.kept)[0] for name in names), sizes], names=[*places, "size"]
+    )
+    counted = table.group_by(places, use_threads=False).aggregate([("size", "count"), ("size", "sum")])
+    shown = counted.select([*places, "size_count", "size_sum"]).rename_columns([*names, "files", "bytes"])
+    return as_grid(shown, zone)
