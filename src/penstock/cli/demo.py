@@ -79,9 +79,9 @@ def run(json: bool = False, rows: int = 500_000, folder: str | None = None) -> N
     home = Path(tempfile.mkdtemp(prefix="penstock-demo-") if folder is None else folder).absolute()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        told = _pipeline(home, rows)
-    told["seconds"] = time.perf_counter() - start
-    print(jsonlib.dumps(told, indent=2, default=str)) if json else _print(told)
+        result = _pipeline(home, rows)
+    result["seconds"] = time.perf_counter() - start
+    print(jsonlib.dumps(result, indent=2, default=str)) if json else _print(result)
 
 
 def _pipeline(home: Path, rows: int) -> dict[str, Any]:
@@ -114,12 +114,12 @@ def _pipeline(home: Path, rows: int) -> dict[str, Any]:
         compacted.written_seconds = _timed(events.compact)
         _count(compacted, events)
         _ask(spark, lambda text: lake.sql(text.replace("{table}", "web.events"), spark), compacted)
-    found = [alone, hive, plain, ours, compacted]
-    _check(found)
+    tables = [alone, hive, plain, ours, compacted]
+    _check(tables)
     with _step("drawing the report"):
         page = _page(lake, home)
     spark.stop()
-    return {"tables": [asdict(each) for each in found], "stream": stream, "lake": str(home / "lake"), "report": page}
+    return {"tables": [asdict(each) for each in tables], "stream": stream, "lake": str(home / "lake"), "report": page}
 
 
 def _frame(spark: Any, rows: Any, folder: Path) -> Any:
@@ -204,12 +204,12 @@ def _asked(ask: Callable[[str], Any], measured: Measured) -> None:
 def _scans(frame: Any) -> list[dict[str, int]]:
     """What the scans of a query counted."""
     leaves = frame._jdf.queryExecution().executedPlan().collectLeaves()
-    found = []
+    metrics_of_scans = []
     for i in range(leaves.size()):
         metrics = leaves.apply(i).metrics()
         names = [name for name in ("numFiles", "metadataTime") if metrics.contains(name)]
-        found.append({name: int(metrics.apply(name).value()) for name in names})
-    return found
+        metrics_of_scans.append({name: int(metrics.apply(name).value()) for name in names})
+    return metrics_of_scans
 
 
 def _follow(lake: Any, spark: Any, rows: Any, home: Path) -> dict[str, Any]:
@@ -238,11 +238,11 @@ def _follow(lake: Any, spark: Any, rows: Any, home: Path) -> dict[str, Any]:
     }
 
 
-def _check(found: Sequence[Measured]) -> None:
+def _check(tables: Sequence[Measured]) -> None:
     """All tables hold the same rows: every question has one answer."""
-    for measured in found[1:]:
-        if measured.answers != found[0].answers:
-            raise AssertionError(f"{measured.name} has another answer than {found[0].name}")
+    for measured in tables[1:]:
+        if measured.answers != tables[0].answers:
+            raise AssertionError(f"{measured.name} has another answer than {tables[0].name}")
 
 
 def _page(lake: Any, home: Path) -> str:
@@ -254,7 +254,7 @@ def _page(lake: Any, home: Path) -> str:
     return str(path)
 
 
-def _print(told: dict[str, Any]) -> None:
+def _print(result: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -273,7 +273,7 @@ def _print(told: dict[str, Any]) -> None:
         "answered in",
     ):
         shown.add_column(name, justify="left" if name == "kept as" else "right")
-    for each in told["tables"]:
+    for each in result["tables"]:
         sizes = (f"{each['files']:,}", human_bytes(each["bytes"]), f"{each['written_seconds']:.1f} s")
         opened = (f"{each['files_opened']:,}", human_bytes(each["bytes_read"]))
         times = (f"{each['planning_seconds']:.2f} s", f"{each['query_seconds']:.2f} s")
@@ -281,15 +281,15 @@ def _print(told: dict[str, Any]) -> None:
     console = Console()
     console.width = max(console.width, 110)
     console.print(shown)
-    stream = told["stream"]
+    stream = result["stream"]
     console.print(
         f"the stream where {stream['where']}: of {stream['rows_that_came']:,} rows that came, "
         f"{stream['rows_that_reached_it']:,} were read, from {stream['files_read']:,} files",
         highlight=False,
     )
-    console.print(f"the lake is in {told['lake']}", highlight=False, soft_wrap=True)
-    console.print(f"the report is {told['report']}", highlight=False, soft_wrap=True)
-    console.print(f"all of it took {told['seconds']:.0f} s", highlight=False)
+    console.print(f"the lake is in {result['lake']}", highlight=False, soft_wrap=True)
+    console.print(f"the report is {result['report']}", highlight=False, soft_wrap=True)
+    console.print(f"all of it took {result['seconds']:.0f} s", highlight=False)
 
 
 @contextmanager

@@ -56,5 +56,5 @@ def _headers(random: Any, rows: int) -> Any:
     has = np.stack([random.random(rows) < share for share in (0.98, 0.9, *(0.5,) * 6)], axis=1)
     keys = np.broadcast_to(np.array(names), has.shape)[has]
     offsets = np.concatenate([[0], np.cumsum(has.sum(axis=1))]).astype(np.int32)
-    found = np.stack(values, axis=1)[has]
-    return pa.MapArray.from_arrays(pa.array(offsets), pa.array(keys.tolist()), pa.array(found.tolist()))
+    present = np.stack(values, axis=1)[has]
+    return pa.MapArray.from_arrays(pa.array(offsets), pa.array(keys.tolist()), pa.array(present.tolist()))

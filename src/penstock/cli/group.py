@@ -41,12 +41,12 @@ class Commands(click.Group):
             except KeyboardInterrupt:
                 _stop(ctx)
             except Exception as error:
-                said = _said_by_spark(error, log)
-                if said is None:
+                message = _said_by_spark(error, log)
+                if message is None:
                     raise
                 if _was_interrupted():
                     _stop(ctx)
-                raise _BadInput(said) from error
+                raise _BadInput(message) from error
 
 
 def _stop(ctx: click.Context) -> NoReturn:
@@ -66,20 +66,20 @@ def _spark_log() -> Iterator[str]:
     """The file that Spark logs to, should it be started; it stays when an error names it."""
     from penstock.spark.session.process import COMMAND, LOG
 
-    given = os.environ.get(LOG)
-    path = given or os.path.join(tempfile.gettempdir(), f"penstock-spark-{secrets.token_hex(6)}.log")
+    configured = os.environ.get(LOG)
+    path = configured or os.path.join(tempfile.gettempdir(), f"penstock-spark-{secrets.token_hex(6)}.log")
     os.environ.update({LOG: path, COMMAND: "1"})
-    told = ""
+    message = ""
     try:
         yield path
     except _BadInput as error:
-        told = error.message
+        message = error.message
         raise
     finally:
         del os.environ[COMMAND]
-        if given is None:
+        if configured is None:
             del os.environ[LOG]
-            if path not in told:
+            if path not in message:
                 with suppress(OSError):  # mostly there is none
                     os.unlink(path)
 

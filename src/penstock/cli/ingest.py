@@ -38,12 +38,12 @@ def ingest(place: Mapping[str, Any], json: bool) -> None:
         _check_partitions(kind, place)
     with progress("starting Spark"):
         spark = session()
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         looking = progress_of_tasks(f"looking at {place['source']}", spark)
         with looking, clear_errors(f"the source {place['source']}", {}):
             frame = _read(spark, kind, place)
-    tell(told, ())
+    tell(caught, ())
     made = table is None
     if table is None:
         by = place["partition_by"] or ()
@@ -236,22 +236,22 @@ def _check_same(table: Any, partition_by: str | None, rule: Any, hot: Any) -> No
     metadata = table.table.metadata
     schema = table.version.columns.schema
     if partition_by is not None:
-        wanted, found = (
+        wanted, actual = (
             [(f.source_id, str(f.transform)) for f in spec.fields]
             for spec in (partition_spec(schema, partition_by), metadata.spec())
         )
-        if wanted != found:
+        if wanted != actual:
             fields = ", ".join(
                 f"{f.transform} of {schema.find_column_name(f.source_id)}" for f in metadata.spec().fields
             )
-            said = f"{table.name} exists and is partitioned by {fields or 'nothing'}, not by {partition_by}"
-            raise LakeError(said, hint="leave --partition-by out, or name another table")
+            message = f"{table.name} exists and is partitioned by {fields or 'nothing'}, not by {partition_by}"
+            raise LakeError(message, hint="leave --partition-by out, or name another table")
     if rule is not None and typed_rule(schema, rule) != table.coalesce:
-        said = f"{table.name} exists and has another rule of coalescing"
-        raise LakeError(said, hint="leave --coalesce out, or change the rule first: table.set_coalesce(…)")
+        message = f"{table.name} exists and has another rule of coalescing"
+        raise LakeError(message, hint="leave --coalesce out, or change the rule first: table.set_coalesce(…)")
     if hot and hot != table.shred:
-        said = f"{table.name} exists and has other hot keys"
-        raise LakeError(said, hint="leave --shred out, or change them first: table.set_shred(…)")
+        message = f"{table.name} exists and has other hot keys"
+        raise LakeError(message, hint="leave --shred out, or change them first: table.set_shred(…)")
 
 
 def _added(table: Any, before: int | None) -> dict[str, int]:

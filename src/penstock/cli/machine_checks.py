@@ -75,13 +75,13 @@ def check_java() -> Check:
     """Spark's own rule: JAVA_HOME where it is set, else the path."""
     home = os.environ.get("JAVA_HOME")
     java = os.path.join(home, "bin", "java") if home else "java"
-    said = _output([java, "-version"])
-    if said is None and home:
+    message = _output([java, "-version"])
+    if message is None and home:
         return Check("java", f"JAVA_HOME is {home}, and no Java runs there", f"correct or unset it; {_INSTALL_JAVA}")
-    if said is None:
+    if message is None:
         return Check("java", "no Java is on the path, and JAVA_HOME is not set", _INSTALL_JAVA)
     where = shutil.which(java) or java
-    version = re.search(r'version "(?:1\.)?(\d+)', said)  # Java 8 calls itself 1.8
+    version = re.search(r'version "(?:1\.)?(\d+)', message)  # Java 8 calls itself 1.8
     if version is None:
         return Check("java", f"{where} does not tell its version", _INSTALL_JAVA)
     if int(version[1]) < OLDEST_JAVA:
@@ -141,9 +141,9 @@ def check_spark(before: Iterable[Check]) -> Check:
             version = spark.version
         spark.stop()
     except Exception as error:
-        said = next(iter(str(error).splitlines()), "") or type(error).__name__
+        message = next(iter(str(error).splitlines()), "") or type(error).__name__
         fix = "see the checks before; PENSTOCK_SPARK_LOG=spark.log penstock doctor keeps what Spark says in that file"
-        return Check("spark", f"Spark does not work: {said}", fix)
+        return Check("spark", f"Spark does not work: {message}", fix)
     if sum(row.rows for row in counted) != 1000:
         return Check("spark", f"a job of 1,000 rows gave {counted}", "check the Python of the workers")
     return Check("spark", f"Spark {version} ran a job with a Python worker")
@@ -161,12 +161,12 @@ def _check_worker(setting: str, program: str) -> Check:
     mine = f"{sys.version_info[0]}.{sys.version_info[1]}"
     name = "PYSPARK_PYTHON" if setting == _DRIVER else setting
     use = f"set {name} to {sys.executable}, or on a cluster to a Python {mine} with the same libraries"
-    said = (_output([program, "-c", _PROBE]) or "").split()
-    if not said or not re.fullmatch(r"\d+\.\d+", said[0]):
+    message = (_output([program, "-c", _PROBE]) or "").split()
+    if not message or not re.fullmatch(r"\d+\.\d+", message[0]):
         return Check("workers", f"{setting} is {program}, which cannot be run here", use)
-    if said[0] != mine:
-        return Check("workers", f"{setting} is {program}, Python {said[0]}; this is Python {mine}", use)
-    missing = [name for name in _NEEDED if name in said]
+    if message[0] != mine:
+        return Check("workers", f"{setting} is {program}, Python {message[0]}; this is Python {mine}", use)
+    missing = [name for name in _NEEDED if name in message]
     if missing:
         return Check("workers", f"{program} ({setting}) cannot import {' and '.join(missing)}", use)
     return Check("workers", f"{program} ({setting}), Python {mine}")
@@ -213,8 +213,8 @@ def _version(name: str) -> str | None:
 
 
 def _numbers_in(text: str) -> str | None:
-    found = re.search(r"^\d+(\.\w+)*", text, re.MULTILINE)
-    return found and found[0]
+    match = re.search(r"^\d+(\.\w+)*", text, re.MULTILINE)
+    return match and match[0]
 
 
 def _wanted(name: str) -> str:
@@ -223,8 +223,8 @@ def _wanted(name: str) -> str:
         required = metadata.requires("penstock") or []
     except metadata.PackageNotFoundError:
         return ""
-    found = (re.match(rf"{name}(?:\[[^]]*\])?([<>=!~][^;]*)", text) for text in required)
-    return next((each[1].strip() for each in found if each), "")
+    matches = (re.match(rf"{name}(?:\[[^]]*\])?([<>=!~][^;]*)", text) for text in required)
+    return next((each[1].strip() for each in matches if each), "")
 
 
 def _fits(version: str, wanted: str) -> bool:

@@ -230,9 +230,9 @@ def stream(
     from penstock.cli.stream_command import Printing
     from penstock.cli.stream_command import stream as run
 
-    asked = {"where": where, "columns": columns, "starting": starting, "order": order, "marker": marker}
-    asked |= {"on_change": on_change, "allow_filter_change": str(allow_filter_change)}
-    run(place, asked, Printing(count, json, limit, once, interval, position))
+    options = {"where": where, "columns": columns, "starting": starting, "order": order, "marker": marker}
+    options |= {"on_change": on_change, "allow_filter_change": str(allow_filter_change)}
+    run(place, options, Printing(count, json, limit, once, interval, position))
 
 
 @main.command(cls=Predicated, short_help="Write an HTML page about a table and a query.")

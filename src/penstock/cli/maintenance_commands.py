@@ -71,5 +71,5 @@ def managed_table(place: Mapping[str, str]) -> Any:
     return connect(place["warehouse"], catalog=place["catalog"]).writable_table(name)
 
 
-def _show(found: Any, json: bool) -> None:
-    echo(jsonlib.dumps(found.to_dict(), indent=2, default=str) if json else str(found))
+def _show(result: Any, json: bool) -> None:
+    echo(jsonlib.dumps(result.to_dict(), indent=2, default=str) if json else str(result))

@@ -121,8 +121,8 @@ def _check_endpoint(name: str, url: str, fix: str) -> Check:
         address = (parts.hostname or "", parts.port or (80 if parts.scheme == "http" else 443))
         socket.create_connection(address, _CONNECT_SECONDS).close()
     except (OSError, ValueError) as error:  # a port that is no number is a ValueError
-        said = getattr(error, "strerror", None) or str(error)
-        return Check(name, f"{shown} cannot be reached: {said}", fix)
+        message = getattr(error, "strerror", None) or str(error)
+        return Check(name, f"{shown} cannot be reached: {message}", fix)
     return Check(name, f"{shown} can be reached")
 
 

@@ -10,11 +10,11 @@ class Predicated(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As every command does; words left over after `--where` are most often the rest of the predicate."""
-        given = list(args)
+        arguments = list(args)
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            if "extra argument" not in error.message or not any(word.split("=")[0] == "--where" for word in given):
+            if "extra argument" not in error.message or not any(word.split("=")[0] == "--where" for word in arguments):
                 raise
-            said = f"{error.message}; put the predicate in quotes: --where \"app = 'x'\""
-            raise click.UsageError(said, ctx) from None
+            message = f"{error.message}; put the predicate in quotes: --where \"app = 'x'\""
+            raise click.UsageError(message, ctx) from None

@@ -40,8 +40,8 @@ def report(
     for note in data["notes"]:
         echo_note(note)
     kept, total = data["report"]["files"]["kept"], data["table"]["files"]
-    said = f"{Counted(kept, total, 'file')} {'is' if kept == 1 else 'are'} read"
-    echo(f"{output}: {human_bytes(len(content))}; {said}")
+    message = f"{Counted(kept, total, 'file')} {'is' if kept == 1 else 'are'} read"
+    echo(f"{output}: {human_bytes(len(content))}; {message}")
 
 
 def serve(place: Mapping[str, str], port: int, advice: bool, show: bool, json: bool = False) -> None:
@@ -50,19 +50,19 @@ def serve(place: Mapping[str, str], port: int, advice: bool, show: bool, json: b
     from penstock.report.page_data import Collector
 
     with Server(Collector(_opened(place), advice), port) as server, suppress(KeyboardInterrupt):
-        said = f"{place['table']} is shown at {server.url} on this machine only; Ctrl-C ends it"
-        echo(jsonlib.dumps({"table": place["table"], "url": server.url}) if json else said)
+        message = f"{place['table']} is shown at {server.url} on this machine only; Ctrl-C ends it"
+        echo(jsonlib.dumps({"table": place["table"], "url": server.url}) if json else message)
         if show:
             webbrowser.open(server.url)
         server.serve_forever()
 
 
 def _opened(place: Mapping[str, str]) -> Any:
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = open_table(place)
-    tell(told, ())
-    return found
+        table = open_table(place)
+    tell(caught, ())
+    return table
 
 
 def _check_writable(output: str) -> None:

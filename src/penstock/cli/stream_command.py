@@ -56,13 +56,13 @@ class Told:
         seen, pruned, unit = look.partitions, look.partitions_pruned, "partition"
         if self.has_snapshots:
             seen, pruned, unit = look.files, look.files_pruned, "file"
-        told = [f"{counted(seen, unit)} seen, {pruned:,} pruned"]
-        told.append(f"{counted(self.files, 'file')} read, {counted(self.rows, 'row')}")
+        parts = [f"{counted(seen, unit)} seen, {pruned:,} pruned"]
+        parts.append(f"{counted(self.files, 'file')} read, {counted(self.rows, 'row')}")
         if look.pending_files:
-            told.append(f"{counted(look.pending_files, 'file')} behind, lag {look.lag_seconds:.1f} s")
+            parts.append(f"{counted(look.pending_files, 'file')} behind, lag {look.lag_seconds:.1f} s")
         elif self.has_snapshots:
-            told.append(f"{counted(look.pending_snapshots, 'snapshot')} behind, lag {look.lag_seconds:.1f} s")
-        return " · ".join(told)
+            parts.append(f"{counted(look.pending_snapshots, 'snapshot')} behind, lag {look.lag_seconds:.1f} s")
+        return " · ".join(parts)
 
 
 class Line(Protocol):
@@ -79,16 +79,16 @@ class Line(Protocol):
 
 def stream(place: Mapping[str, str], options: Mapping[str, Any], printing: Printing) -> None:
     """Print what comes until it is enough, or until somebody stops it."""
-    with warnings.catch_warnings(record=True) as found:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         feed = open_table(place).feed(as_options(options))
-    tell(found, ())
+    tell(caught, ())
     if feed.unchecked is not None:
         raise LakeError(f"the filter cannot be checked without Spark: {feed.unchecked}", hint="leave that part out")
-    told = Told(feed.has_snapshots)
+    progress = Told(feed.has_snapshots)
     with _live_line() as line, suppress(KeyboardInterrupt), _own_hints(printing.position):
-        _follow(feed, printing, told, line)
-    echo(jsonlib.dumps(_summary(told)) if printing.json else str(told), err=True)
+        _follow(feed, printing, progress, line)
+    echo(jsonlib.dumps(_summary(progress)) if printing.json else str(progress), err=True)
 
 
 @contextmanager
@@ -99,38 +99,38 @@ def _own_hints(position: str | None) -> Iterator[None]:
     except LakeError as error:
         if error.hint != OTHER_FILTER:
             raise
-        said = error.message.replace("the checkpoint", f"the position in {position}", 1)
+        message = error.message.replace("the checkpoint", f"the position in {position}", 1)
         hint = "restore it, go on with --allow-filter-change, or give another file: --position"
-        raise LakeError(said, hint=hint) from None
+        raise LakeError(message, hint=hint) from None
 
 
-def _follow(feed: Feed, printing: Printing, told: Told, line: Line) -> None:
+def _follow(feed: Feed, printing: Printing, progress: Told, line: Line) -> None:
     position = _saved(printing.position) or feed.start()
     if printing.once:
         feed.stop_at_present()
     left = printing.limit
     while True:
         step = feed.step(position, Limit.of(feed.options))
-        told.look = step.look.after(told.look)
-        line.show(str(told))
-        before = told.rows
+        progress.look = step.look.after(progress.look)
+        line.show(str(progress))
+        before = progress.rows
         for work in step.work:
-            told.files += len(work.tasks)
-            told.bytes += work.size
+            progress.files += len(work.tasks)
+            progress.bytes += work.size
             for rows in feed.rows().read(work):
                 shown = rows if left is None else rows.slice(0, left)
-                told.rows += shown.num_rows
+                progress.rows += shown.num_rows
                 if not printing.count and shown.num_rows:
                     with line.away():
-                        _print_rows(shown, printing.json, first=told.rows == shown.num_rows)
+                        _print_rows(shown, printing.json, first=progress.rows == shown.num_rows)
                 if left is not None:
                     left -= shown.num_rows
                     if left == 0:  # the rest of the step was not shown, and comes again
                         return
-            line.show(str(told))
+            line.show(str(progress))
         if printing.count and step.work:
             with line.away():
-                _print_count(told, told.rows - before, len(step.work), printing.json)
+                _print_count(progress, progress.rows - before, len(step.work), printing.json)
         moved = step.end != position
         position = step.end
         if moved:
@@ -152,17 +152,17 @@ def _shown(value: Any) -> str:
     return "NULL" if value is None else printable(str(value))
 
 
-def _print_count(told: Told, rows: int, files: int, json: bool) -> None:
+def _print_count(progress: Told, rows: int, files: int, json: bool) -> None:
     if json:
-        echo(jsonlib.dumps({"files": files, "rows": rows, **_summary(told)}))
+        echo(jsonlib.dumps({"files": files, "rows": rows, **_summary(progress)}))
     else:
         new = f"{counted(files, 'file')}, {counted(rows, 'row')}"
-        echo(f"{datetime.now():%H:%M:%S}  {new}; {counted(told.rows, 'row')} in all")
+        echo(f"{datetime.now():%H:%M:%S}  {new}; {counted(progress.rows, 'row')} in all")
 
 
-def _summary(told: Told) -> dict[str, Any]:
-    total = {"files": told.files, "bytes": told.bytes, "rows": told.rows}
-    return {"total": total, "look": told.look.to_dict()}
+def _summary(progress: Told) -> dict[str, Any]:
+    total = {"files": progress.files, "bytes": progress.bytes, "rows": progress.rows}
+    return {"total": total, "look": progress.look.to_dict()}
 
 
 def _saved(path: str | None) -> dict[str, Any] | None:
@@ -171,12 +171,12 @@ def _saved(path: str | None) -> dict[str, Any] | None:
         return None
     try:
         with open(path) as file:
-            found = jsonlib.load(file)
+            position = jsonlib.load(file)
     except (OSError, ValueError) as error:
         raise LakeError(f"the position in {path} cannot be read: {error}", hint="give another file") from None
-    if not isinstance(found, dict):
+    if not isinstance(position, dict):
         raise LakeError(f"{path} holds no position", hint="give another file")
-    return found
+    return position
 
 
 def _save(path: str | None, position: Mapping[str, Any]) -> None:

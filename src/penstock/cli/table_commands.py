@@ -20,7 +20,7 @@ _OURS = {"shared_files", "last_change"}  # of the columns of partitions; all oth
 
 def explain(place: Mapping[str, str], where: str | None, path: str | None, json: bool) -> None:
     """The plan of a query over one table."""
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         table = open_table(place)
         with progress(f"planning {place['table']}"):
@@ -28,33 +28,35 @@ def explain(place: Mapping[str, str], where: str | None, path: str | None, json:
     if json:
         echo(jsonlib.dumps(plan.to_dict(), indent=2, default=str))
         return
-    tell(told, plan.report.notes)
+    tell(caught, plan.report.notes)
     echo(plan.explain())
 
 
 def partitions(place: Mapping[str, str], where: str | None, json: bool) -> None:
     """The partitions of one table."""
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         table = open_table(place)
         with progress(f"planning {place['table']}"):
-            found = table.partitions(where)
+            listed = table.partitions(where)
     zone = table.context.timezone
     if json:
-        rows_of = [{name: in_zone(value, zone) for name, value in row.items()} for row in found.to_pylist()]
+        rows_of = [{name: in_zone(value, zone) for name, value in row.items()} for row in listed.to_pylist()]
         echo(as_json(rows_of, indent=2))
         return
-    tell(told, ())
-    names, rows = _readable(found, zone)
+    tell(caught, ())
+    names, rows = _readable(listed, zone)
     _print_rows(names, rows)
 
 
-def _readable(found: Any, zone: str) -> tuple[list[str], list[list[Any]]]:
+def _readable(partitions: Any, zone: str) -> tuple[list[str], list[list[Any]]]:
     """Partitions as people read them: without columns that say nothing, with sizes and times in short."""
     from penstock.prune.plan_report import human_bytes
 
-    columns = {name: [in_zone(value, zone) for value in values] for name, values in found.to_pydict().items()}
-    is_iceberg = "list" in str(found.schema[-1].type)  # a layout has partition columns of any name before two numbers
+    columns = {name: [in_zone(value, zone) for value in values] for name, values in partitions.to_pydict().items()}
+    is_iceberg = "list" in str(
+        partitions.schema[-1].type
+    )  # a layout has partition columns of any name before two numbers
     quiet = {"spec_id": len(set(columns["spec_id"])) < 2, "shared": True, "unknown": True} if is_iceberg else {}
     quiet |= {name: not any(columns[name]) for name in ("shared_files", "deletes") if is_iceberg}
     shown = {name: values for name, values in columns.items() if not quiet.get(name)}
@@ -72,13 +74,13 @@ def tables(warehouse: str, catalog: str | None, json: bool) -> None:
     """The names of all tables, one a line."""
     from penstock.lake.lake import connect
 
-    found = connect(warehouse, catalog=catalog).tables()
+    names = connect(warehouse, catalog=catalog).tables()
     if json:
-        echo(jsonlib.dumps(found, indent=2))
+        echo(jsonlib.dumps(names, indent=2))
         return
-    for name in found:
+    for name in names:
         echo(name)
-    if not found:
+    if not names:
         echo(f"no tables in {catalog or warehouse}", err=True)
 
 
@@ -130,9 +132,9 @@ def _at(table: Any, snapshot: str | None) -> Any:
     return table if snapshot is None else table.at(int(snapshot) if snapshot.isdigit() else snapshot)
 
 
-def tell(told: list[warnings.WarningMessage], known: Any) -> None:
+def tell(caught: list[warnings.WarningMessage], known: Any) -> None:
     """Warnings as lines of their own, but for those the report shows anyway."""
-    for warning in told:
+    for warning in caught:
         if str(warning.message) not in "; ".join(known):
             echo_note(str(warning.message))
 

@@ -93,15 +93,15 @@ class ParquetWriter:
 
         plan, footer = _without_bare(self._table.plan, self._bare), self._writer.writer.metadata
         try:
-            found = data_file_statistics_from_parquet_metadata(footer, plan, self._table.ids)
+            from_footer = data_file_statistics_from_parquet_metadata(footer, plan, self._table.ids)
         except OverflowError:  # a date or a time that Python's calendar does not have: such columns get no bounds
-            found = data_file_statistics_from_parquet_metadata(footer, _without_times(plan), self._table.ids)
-        for aggregate in found.column_aggregates.values():
+            from_footer = data_file_statistics_from_parquet_metadata(footer, _without_times(plan), self._table.ids)
+        for aggregate in from_footer.column_aggregates.values():
             try:
                 aggregate.max_as_bytes()
             except UnicodeEncodeError:  # the last character that was left has no next one: no bound
                 aggregate.current_max = None
-        return dict(found.to_serialized_dict())
+        return dict(from_footer.to_serialized_dict())
 
     def value_count(self, field_id: int) -> int:
         footer = self._writer.writer.metadata

@@ -33,8 +33,8 @@ def create(
     from pyiceberg.exceptions import TableAlreadyExistsError
 
     if int(properties.get("format-version", 2)) > 2:
-        said = f"tables of format version {properties['format-version']} can be read and not written yet"
-        raise LakeError(said, hint="make it one of version 2")
+        message = f"tables of format version {properties['format-version']} can be read and not written yet"
+        raise LakeError(message, hint="make it one of version 2")
     check_format(properties)
     iceberg, hot = schema_with_sidecars(iceberg_schema(schema), shred)
     spec = partition_spec(iceberg, partition_by)
@@ -73,8 +73,8 @@ def partition_spec(schema: Any, partition_by: str | Sequence[str]) -> Any:
         column = written.strip("`")
         source, applied = _source(schema, column, text), parse_transform(transform.text)
         if not applied.can_transform(source.field_type):
-            said = f"partition_by {text!r}: {column} is a {source.field_type}, which has no {transform.name}"
-            raise SchemaError(said, hint="choose another transform or column")
+            message = f"partition_by {text!r}: {column} is a {source.field_type}, which has no {transform.name}"
+            raise SchemaError(message, hint="choose another transform or column")
         name = transform.field_name(column)
         if name.lower() in names:
             raise SchemaError(f"partition_by names {name} twice", hint="name each once")

@@ -69,8 +69,8 @@ class Declarations:
         try:
             declared: dict[str, Any] = json.loads(self._path(name).read_text())
         except (OSError, ValueError) as error:
-            said = f"the declaration of {name} cannot be read: {error}"
-            raise LakeError(said, hint="register it again") from None
+            message = f"the declaration of {name} cannot be read: {error}"
+            raise LakeError(message, hint="register it again") from None
         if declared.get("version") != _VERSION or declared.get("kind") != "hive":
             raise LakeError(f"{name} was declared by another version of Penstock", hint="register it again")
         return declared
@@ -109,9 +109,9 @@ def _kept(name: str, properties: Mapping[str, str]) -> dict[str, str]:
     configured = properties_of(None)
     dropped = sorted(key for key, value in properties.items() if key not in kept and configured.get(key) != value)
     if dropped:
-        said = f"the declaration of {name} does not keep {', '.join(dropped)}, which may hold credentials"
+        message = f"the declaration of {name} does not keep {', '.join(dropped)}, which may hold credentials"
         hint = "set them in PyIceberg's configuration, .pyiceberg.yaml"
-        warnings.warn(f"{said}; {hint}", PenstockWarning, stacklevel=5)
+        warnings.warn(f"{message}; {hint}", PenstockWarning, stacklevel=5)
     return kept
 
 

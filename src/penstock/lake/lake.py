@@ -97,17 +97,17 @@ class Lake:
     def writable_table(self, name: str) -> ManagedTable:
         """Open a table for writing or maintenance; a declared layout is an error."""
         if self.declarations is not None and self.declarations.has(name):
-            said = f"{name} is a Hive layout, which Penstock does not write"
-            raise LakeError(said, hint="name another table; penstock ingest writes the rows of a layout to one")
+            message = f"{name} is a Hive layout, which Penstock does not write"
+            raise LakeError(message, hint="name another table; penstock ingest writes the rows of a layout to one")
         return self._iceberg(name)
 
     def tables(self) -> list[str]:
         """The names of all tables, in order."""
-        found = set(self.declarations.names() if self.declarations is not None else ())
+        names = set(self.declarations.names() if self.declarations is not None else ())
         if self._has_catalog():
             with clear_errors("the catalog", {}):
-                found.update(".".join(name) for name in all_tables(self.catalog))
-        return sorted(found)
+                names.update(".".join(name) for name in all_tables(self.catalog))
+        return sorted(names)
 
     def sql(self, text: str, spark: Any = None) -> Any:
         """Run Spark SQL in which `namespace.name` means a table of this lake; a session is made when none is given."""
@@ -163,6 +163,6 @@ def connect(
         raise LakeError(f"{path} is not a directory", hint="give the directory of the warehouse")
     odd = next((c for c in "#?%" if c in str(path)), None)
     if odd is not None:
-        said = f"{path} has a {odd} in it, which readers of Iceberg tables take for a part of a URL"
-        raise LakeError(said, hint="choose a directory without it")
+        message = f"{path} has a {odd} in it, which readers of Iceberg tables take for a part of a URL"
+        raise LakeError(message, hint="choose a directory without it")
     return Lake(path, catalog, timezone)

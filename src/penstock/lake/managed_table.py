@@ -108,8 +108,8 @@ class ManagedTable(IcebergTable):
 
     def _writable(self) -> ManagedTable:
         if self.snapshot is not None:
-            said = f"this is {self.name} as it was ({self.snapshot}), which cannot be written"
-            raise LakeError(said, hint="write to the table itself: lake.table(…)")
+            message = f"this is {self.name} as it was ({self.snapshot}), which cannot be written"
+            raise LakeError(message, hint="write to the table itself: lake.table(…)")
         self._move(fresh(self.table))
         return self
 

@@ -71,13 +71,13 @@ class LocalEntries(Entries):
 class RemoteEntries(Entries):
     """As pyarrow's file systems tell them."""
 
-    def __init__(self, found: Sequence[Any]) -> None:
-        super().__init__([info.base_name for info in found])
-        self._found = found
+    def __init__(self, infos: Sequence[Any]) -> None:
+        super().__init__([info.base_name for info in infos])
+        self._infos = infos
 
     def entry(self, i: int) -> Entry:
         """As it was listed."""
         from pyarrow.fs import FileType
 
-        info = self._found[i]
+        info = self._infos[i]
         return Entry(self.names[i], info.type == FileType.Directory, info.size or 0, info.mtime_ns or 0)

@@ -60,15 +60,15 @@ class Listing(NamedTuple):
 
 def list_folders(places: Iterable[str], properties: Mapping[str, str], names: Names) -> Listing:
     """Everything below some folders; one that does not exist holds nothing."""
-    found = Listing([], [])
-    with progress("listing", lambda: Counted(len(found.files), None, "file")):
+    listing = Listing([], [])
+    with progress("listing", lambda: Counted(len(listing.files), None, "file")):
         for place in places:
             storage = open_storage(place, properties)
             if isinstance(storage, LocalStorage):
-                _local(storage, storage.path, found, names)
+                _local(storage, storage.path, listing, names)
             else:
-                found.files.extend(_remote(storage, names))
-    return found
+                listing.files.extend(_remote(storage, names))
+    return listing
 
 
 def outermost(places: Iterable[str], names: Names) -> list[str]:
@@ -89,8 +89,8 @@ def delete(file: Listed) -> bool:
     except OSError as error:
         # On S3, Arrow may fail to keep a directory alive whose last file it has deleted.
         if files.get_file_info(file.path).type != FileType.NotFound:
-            said = file.storage.trouble(file.path, error)
-            raise StorageError(said.message.replace("cannot read", "cannot delete", 1), hint=said.hint) from None
+            message = file.storage.trouble(file.path, error)
+            raise StorageError(message.message.replace("cannot read", "cannot delete", 1), hint=message.hint) from None
     return True
 
 
@@ -104,7 +104,7 @@ def remove_empty(folders: Iterable[Folder], before_ns: int) -> None:
                 continue
 
 
-def _local(storage: Storage, root: str, found: Listing, names: Names) -> None:
+def _local(storage: Storage, root: str, listing: Listing, names: Names) -> None:
     waiting = [root]
     while waiting:
         path = waiting.pop()
@@ -124,10 +124,10 @@ def _local(storage: Storage, root: str, found: Listing, names: Names) -> None:
                 continue
             if is_folder:
                 waiting.append(entry.path)
-                found.folders.append(Folder(entry.path, stat.st_mtime_ns))
+                listing.folders.append(Folder(entry.path, stat.st_mtime_ns))
             elif is_file:
                 name = names.of(entry.path)
-                found.files.append(Listed(storage, entry.path, name, stat.st_size, stat.st_mtime_ns))
+                listing.files.append(Listed(storage, entry.path, name, stat.st_size, stat.st_mtime_ns))
 
 
 def _remote(storage: Storage, names: Names) -> Iterator[Listed]:

@@ -64,10 +64,10 @@ class Lister:
             try:
                 wait(workers, return_when=FIRST_EXCEPTION)
             finally:
-                self._stopped = any(found is None for found in results)
+                self._stopped = any(entries is None for entries in results)
         for worker in workers:
             worker.result()
-        return [found for found in results if found is not None]
+        return [entries for entries in results if entries is not None]
 
     def _work(self, waiting: Iterator[tuple[int, str]], results: list[Entries | None]) -> None:
         """List one directory after the other until none is waiting."""
@@ -91,13 +91,13 @@ class Lister:
             except LimitError:  # the limit of the plan that was first, which may have listed more than this one
                 future, mine = self.cache.claim(key)
         try:
-            found = self._call(path)
+            entries = self._call(path)
         except BaseException as error:
             self.cache.forget(key, future)
             future.set_exception(error)
             raise
-        future.set_result(found)
-        return found
+        future.set_result(entries)
+        return entries
 
     def _call(self, path: str) -> Entries:
         with self._lock:

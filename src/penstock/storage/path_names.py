@@ -45,10 +45,10 @@ def split(path: str) -> tuple[str, str]:
     >>> split("file:///data/t"), split("file:/data/t"), split("/data/t"), split("s3a://lake/t")
     (('file', '/data/t'), ('file', '/data/t'), ('file', '/data/t'), ('s3', '//lake/t'))
     """
-    found = _SCHEME.fullmatch(path)
-    if found is None:
+    match = _SCHEME.fullmatch(path)
+    if match is None:
         return "file", os.path.abspath(path)
-    scheme, rest = found[1].lower(), found[2]
+    scheme, rest = match[1].lower(), match[2]
     if scheme == "file":
         return "file", rest[2:].removeprefix("localhost") if rest.startswith("//") else rest
     return normal_scheme(scheme), rest

@@ -110,8 +110,8 @@ class Storage(ABC):
 
     def trouble(self, path: str, error: OSError) -> StorageError:
         """What the storage said, in one line, without a credential in it."""
-        said = one_line(error, self.properties)
-        return StorageError(f"cannot read {self.url_of(path)}: {said}", hint=self.read_hint)
+        message = one_line(error, self.properties)
+        return StorageError(f"cannot read {self.url_of(path)}: {message}", hint=self.read_hint)
 
     def _list(self, path: str) -> Entries:
         from pyarrow.fs import FileSelector
@@ -151,12 +151,12 @@ def properties_of(storage: Properties | str | None) -> Properties:
 
     try:
         config = Config()
-        found = config.get_catalog_config(storage or config.get_default_catalog_name())
+        configured = config.get_catalog_config(storage or config.get_default_catalog_name())
     except Exception as error:  # the reader of YAML quotes the file, and so perhaps a secret
-        said = str(error) if isinstance(error, ValueError) else "it is not the YAML that PyIceberg takes"
+        message = str(error) if isinstance(error, ValueError) else "it is not the YAML that PyIceberg takes"
         hint = "correct .pyiceberg.yaml"
-        raise StorageError(f"PyIceberg's configuration cannot be read: {said}", hint=hint) from None
-    if found is None and storage is not None:
+        raise StorageError(f"PyIceberg's configuration cannot be read: {message}", hint=hint) from None
+    if configured is None and storage is not None:
         hint = "name a catalog of .pyiceberg.yaml, or give properties such as {'s3.endpoint': …}"
         raise StorageError(f"no catalog {storage!r} is configured", hint=hint)
-    return {str(name): str(value) for name, value in (found or {}).items()}
+    return {str(name): str(value) for name, value in (configured or {}).items()}

@@ -100,13 +100,13 @@ def update(
     from pyiceberg.table import Table
 
     try:
-        found = table.catalog.commit_table(table, tuple(requirements), tuple(updates))
+        response = table.catalog.commit_table(table, tuple(requirements), tuple(updates))
     except Exception as error:
         is_busy = type(error).__name__ == "OperationalError" and "locked" in str(error)
         if is_busy or isinstance(error, overtaken):
             raise CommitFailedException(str(error)) from error
         raise
-    return Table(table.name(), found.metadata, found.metadata_location, table.io, table.catalog)
+    return Table(table.name(), response.metadata, response.metadata_location, table.io, table.catalog)
 
 
 def fresh(table: Any) -> Any:
@@ -159,9 +159,9 @@ def _ask(table: Any, snapshot_id: int, error: Exception) -> Any:
             return now
     except Exception:  # then it is not known
         now = None
-    said = f"the catalog did not take the commit: {one_line(error)}"
+    message = f"the catalog did not take the commit: {one_line(error)}"
     hint = "look whether the rows are there before you write them again; `sweep` removes files that no snapshot has"
-    raise UnknownOutcomeError(said, hint=hint) from error
+    raise UnknownOutcomeError(message, hint=hint) from error
 
 
 def _check(table: Any, draft: Draft, change: Change) -> None:

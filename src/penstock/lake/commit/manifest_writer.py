@@ -43,7 +43,7 @@ _OWN_TYPE = StructType(*DATA_FILE_TYPE[DEFAULT_READ_VERSION].fields, *_OWN)
 
 def data_file(written: WrittenFile) -> DataFile:
     """A written file as PyIceberg has it, with Penstock's fields behind its own."""
-    found = DataFile._bind(
+    entry_file = DataFile._bind(
         _OWN_TYPE,
         content=DataFileContent.DATA,
         file_path=written.path,
@@ -56,8 +56,8 @@ def data_file(written: WrittenFile) -> DataFile:
         **written.record._asdict(),
         **written.statistics,
     )
-    found.spec_id = written.spec_id
-    return found
+    entry_file.spec_id = written.spec_id
+    return entry_file
 
 
 def read_entries(manifest: ManifestFile, io: Any) -> list[ManifestEntry]:
@@ -80,8 +80,8 @@ class Manifests:
 
     def __init__(self, metadata: Any, io: Any, folder: str, snapshot_id: int) -> None:
         if metadata.format_version > 2:
-            said = f"the table has format version {metadata.format_version}, which can be read and not written yet"
-            raise LakeError(said, hint="write it with another engine, or make a table of version 2")
+            message = f"the table has format version {metadata.format_version}, which can be read and not written yet"
+            raise LakeError(message, hint="write it with another engine, or make a table of version 2")
         self.metadata, self._io, self._folder, self._snapshot_id = metadata, io, folder, snapshot_id
         self.paths: list[str] = []
 
@@ -91,13 +91,13 @@ class Manifests:
 
     def new_entries(self, files: Iterable[WrittenFile]) -> dict[int, list[ManifestEntry]]:
         """The entries of new files, by spec."""
-        found: dict[int, list[ManifestEntry]] = {}
+        entries_by_spec: dict[int, list[ManifestEntry]] = {}
         for file in files:
             entry = ManifestEntry.from_args(
                 status=ManifestEntryStatus.ADDED, snapshot_id=self._snapshot_id, data_file=data_file(file)
             )
-            found.setdefault(file.spec_id, []).append(entry)
-        return found
+            entries_by_spec.setdefault(file.spec_id, []).append(entry)
+        return entries_by_spec
 
     def files(self, manifest: ManifestFile) -> list[DataFile]:
         """The files that a manifest has."""
@@ -122,9 +122,9 @@ class Manifests:
         lost = [entry for entry in marked if entry.status == ManifestEntryStatus.DELETED]
         live = in_order([*new, *(entry for entry in marked if entry.status != ManifestEntryStatus.DELETED)])
         per_entry = sum(m.manifest_length for m in manifests) / len(marked) if marked else 1_000
-        found = [self._write(spec_id, part) for part in split(live, max(1, int(size / per_entry)))]
-        found += [self._write(spec_id, lost)] if lost else []
-        return found, [entry.data_file for entry in lost]
+        written = [self._write(spec_id, part) for part in split(live, max(1, int(size / per_entry)))]
+        written += [self._write(spec_id, lost)] if lost else []
+        return written, [entry.data_file for entry in lost]
 
     def _marked(self, entry: ManifestEntry, gone: frozenset[str]) -> ManifestEntry:
         is_gone = entry.data_file.file_path in gone

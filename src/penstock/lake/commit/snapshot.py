@@ -53,8 +53,8 @@ class StreamBatch:
         (name,) = self.properties
         if name in metadata.properties:
             return _number(name, metadata.properties[name]) >= self.number
-        told = (snapshot.summary.additional_properties for snapshot in _ancestors(metadata) if snapshot.summary)
-        return any(_number(_BATCH, own[_BATCH]) >= self.number for own in told if own.get(_QUERY) == self.query)
+        summaries = (snapshot.summary.additional_properties for snapshot in _ancestors(metadata) if snapshot.summary)
+        return any(_number(_BATCH, own[_BATCH]) >= self.number for own in summaries if own.get(_QUERY) == self.query)
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Draft:
         manifests, gone = self._compose(head, metadata.properties)
         path = self._write_list(manifests, metadata, None if head is None else head.snapshot_id)
         self._used = {path, *(m.manifest_path for m in manifests)}
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "snapshot-id": self.snapshot_id,
             "parent-snapshot-id": None if head is None else head.snapshot_id,
             "manifest-list": path,
@@ -115,7 +115,7 @@ class Draft:
             "summary": self._summary(metadata, head, gone),
             "schema-id": metadata.current_schema_id,
         }
-        return Snapshot(**told)
+        return Snapshot(**fields)
 
     def clean(self, *, published: bool) -> None:
         """Remove lists and manifests that no snapshot has."""
@@ -153,26 +153,26 @@ class Draft:
         """Many small manifests of one spec become one."""
         if properties.get(_MERGE_ENABLED, "true").lower() == "false":
             return list(manifests)
-        found = []
+        kept = []
         for own in _by_spec(manifests):
             small = [m for m in own if m.manifest_length < size and m.added_snapshot_id != self.snapshot_id]
             if len(small) < int(properties.get(_MERGE_COUNT, 100)):
-                found += own
+                kept += own
             else:
-                found += [m for m in own if m not in small]
-                found += self._manifests.merged(small, size)[0]
-        return found
+                kept += [m for m in own if m not in small]
+                kept += self._manifests.merged(small, size)[0]
+        return kept
 
     def _sorted(self, manifests: Sequence[Any], size: int) -> tuple[list[Any], list[Any]]:
         """All files by partition, new ones among the old."""
         new = self._manifests.new_entries(self._change.added)
-        found, gone = [], []
+        kept, gone = [], []
         for own in _by_spec(manifests):
             entries = new.pop(own[0].partition_spec_id, [])
             written, lost = self._manifests.merged(own, size, entries, self._change.removed)
-            found += written
+            kept += written
             gone += lost
-        return [*found, *(m for entries in new.values() for m in self._manifests.merged([], size, entries)[0])], gone
+        return [*kept, *(m for entries in new.values() for m in self._manifests.merged([], size, entries)[0])], gone
 
     def _still_needed(self, deletes: Sequence[Any], data: Sequence[Any]) -> list[Any]:
         """Delete files are about data that is older than they are: without such data they are about nothing."""
@@ -208,11 +208,15 @@ class Draft:
         for file in gone:
             metrics.remove_file(file)
             changed.add((file.spec_id, tuple(file.partition._data)))
-        told = {**metrics.to_dict(), "changed-partition-count": str(len(changed)), **self._change.properties}
+        properties_of_summary = {
+            **metrics.to_dict(),
+            "changed-partition-count": str(len(changed)),
+            **self._change.properties,
+        }
         # PyIceberg has no sums for a snapshot that replaces files; they are those of one that overwrites.
         counted = Operation.APPEND if self._change.operation == "append" else Operation.OVERWRITE
         before = None if head is None else head.summary
-        summary = update_snapshot_summaries(Summary(operation=counted, **told), before)
+        summary = update_snapshot_summaries(Summary(operation=counted, **properties_of_summary), before)
         return Summary(operation=Operation(self._change.operation), **summary.additional_properties)
 
 
@@ -241,10 +245,10 @@ def _folder(table: Any, kind: str) -> str:
 def _ancestors(metadata: Any) -> Iterator[Any]:
     """The current snapshot, the one before it, and so on, as far back as they are kept."""
     known = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
-    found = metadata.current_snapshot()
-    while found is not None:
-        yield found
-        found = known.get(found.parent_snapshot_id)
+    current = metadata.current_snapshot()
+    while current is not None:
+        yield current
+        current = known.get(current.parent_snapshot_id)
 
 
 def _number(name: str, text: str) -> int:
@@ -256,7 +260,7 @@ def _number(name: str, text: str) -> int:
 
 
 def _by_spec(manifests: Sequence[Any]) -> list[list[Any]]:
-    found: dict[int, list[Any]] = {}
+    by_spec: dict[int, list[Any]] = {}
     for manifest in manifests:
-        found.setdefault(manifest.partition_spec_id, []).append(manifest)
-    return list(found.values())
+        by_spec.setdefault(manifest.partition_spec_id, []).append(manifest)
+    return list(by_spec.values())

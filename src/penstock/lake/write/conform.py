@@ -24,28 +24,28 @@ _WIDER = {
 }  # fmt: skip
 
 
-def check_schema(given: pa.Schema, schema: Any) -> list[str]:
+def check_schema(incoming: pa.Schema, schema: Any) -> list[str]:
     """The given columns in the table's order, by the names that they were given; an error for all that is wrong."""
     table = Columns(schema).arrow
-    names = {name.lower(): name for name in given.names}
-    said = [f"column {name!r} is given twice" for name in _twice(given.names)]
+    names = {name.lower(): name for name in incoming.names}
+    problems = [f"column {name!r} is given twice" for name in _twice(incoming.names)]
     missing = [f.name for f in table if f.name.lower() not in names]
     known = {f.name.lower() for f in table}
-    extra = [name for name in given.names if name.lower() not in known]
+    extra = [name for name in incoming.names if name.lower() not in known]
     if missing:
-        said.append(f"missing: {', '.join(f'{n} {type_name(table.field(n).type)}' for n in missing)}")
+        problems.append(f"missing: {', '.join(f'{n} {type_name(table.field(n).type)}' for n in missing)}")
     if extra:
-        said.append(f"not in the table: {', '.join(extra)}")
+        problems.append(f"not in the table: {', '.join(extra)}")
     for field, kind in zip(table, (f.field_type for f in schema.fields), strict=True):
         name = names.get(field.name.lower())
-        if name is None or (str(kind) == "uuid" and _is_uuid(given.field(given.get_field_index(name)).type)):
+        if name is None or (str(kind) == "uuid" and _is_uuid(incoming.field(incoming.get_field_index(name)).type)):
             continue
-        found = normalize(given.field(given.get_field_index(name)).type)
-        if not _fits(found, field.type):
-            said.append(f"{field.name} is a {type_name(field.type)} and was given as {type_name(found)}")
-    if said:
+        type_in_rows = normalize(incoming.field(incoming.get_field_index(name)).type)
+        if not _fits(type_in_rows, field.type):
+            problems.append(f"{field.name} is a {type_name(field.type)} and was given as {type_name(type_in_rows)}")
+    if problems:
         hint = "select and cast the columns so that they are the table's; nothing was written"
-        raise SchemaError(f"the rows do not fit the table: {'; '.join(said)}", hint=hint)
+        raise SchemaError(f"the rows do not fit the table: {'; '.join(problems)}", hint=hint)
     return [names[f.name.lower()] for f in table]
 
 
@@ -56,8 +56,8 @@ def required(schema: Any) -> list[str]:
 
 def null_error(name: str, rows: int) -> SchemaError:
     """What to say of nulls in a required column."""
-    said = f"column {name!r} is required and {rows:,} of the rows have null there"
-    return SchemaError(said, hint="fill in or filter out those rows; nothing was written")
+    message = f"column {name!r} is required and {rows:,} of the rows have null there"
+    return SchemaError(message, hint="fill in or filter out those rows; nothing was written")
 
 
 def conform(table: pa.Table, layout: Layout) -> pa.Table:
@@ -72,8 +72,8 @@ def conform(table: pa.Table, layout: Layout) -> pa.Table:
     return pa.table(columns, names=[field.name for field in fields])
 
 
-def _is_uuid(given: pa.DataType) -> bool:
-    stored = given.storage_type if isinstance(given, pa.BaseExtensionType) else given
+def _is_uuid(incoming: pa.DataType) -> bool:
+    stored = incoming.storage_type if isinstance(incoming, pa.BaseExtensionType) else incoming
     return bool(stored == pa.binary(16))
 
 
@@ -82,29 +82,29 @@ def _twice(names: Sequence[str]) -> list[str]:
     return [name for i, name in enumerate(names) if name.lower() in lower[:i]]
 
 
-def _fits(given: pa.DataType, wanted: pa.DataType) -> bool:
-    if given == wanted or (given, wanted) in _WIDER or pa.types.is_null(given):
+def _fits(incoming: pa.DataType, wanted: pa.DataType) -> bool:
+    if incoming == wanted or (incoming, wanted) in _WIDER or pa.types.is_null(incoming):
         return True
-    if pa.types.is_decimal(given) and pa.types.is_decimal(wanted):
-        return bool(given.scale == wanted.scale and given.precision <= wanted.precision)
-    if not (is_nested(given) and is_nested(wanted)):
+    if pa.types.is_decimal(incoming) and pa.types.is_decimal(wanted):
+        return bool(incoming.scale == wanted.scale and incoming.precision <= wanted.precision)
+    if not (is_nested(incoming) and is_nested(wanted)):
         return False
-    if pa.types.is_map(given) and pa.types.is_map(wanted):
-        return _fits(given.key_type, wanted.key_type) and _fits(given.item_type, wanted.item_type)
-    if pa.types.is_struct(given) and pa.types.is_struct(wanted):
-        inner = [(given.field(i), wanted.field(i)) for i in range(min(given.num_fields, wanted.num_fields))]
-        same = given.num_fields == wanted.num_fields
+    if pa.types.is_map(incoming) and pa.types.is_map(wanted):
+        return _fits(incoming.key_type, wanted.key_type) and _fits(incoming.item_type, wanted.item_type)
+    if pa.types.is_struct(incoming) and pa.types.is_struct(wanted):
+        inner = [(incoming.field(i), wanted.field(i)) for i in range(min(incoming.num_fields, wanted.num_fields))]
+        same = incoming.num_fields == wanted.num_fields
         return same and all(a.name.lower() == b.name.lower() and _fits(a.type, b.type) for a, b in inner)
-    lists = bool(pa.types.is_list(given) and pa.types.is_list(wanted))
-    return lists and _fits(given.value_type, wanted.value_type)
+    lists = bool(pa.types.is_list(incoming) and pa.types.is_list(wanted))
+    return lists and _fits(incoming.value_type, wanted.value_type)
 
 
 def _cast(column: pa.ChunkedArray, to: pa.DataType, name: str) -> pa.ChunkedArray:
     try:
         return pa.chunked_array([_convert(chunk, to) for chunk in column.chunks], to)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
-        said = f"column {name!r} has a value that does not fit {to}: {' '.join(str(error).split())[:200]}"
-        raise SchemaError(said, hint="cast or filter the rows first") from None
+        message = f"column {name!r} has a value that does not fit {to}: {' '.join(str(error).split())[:200]}"
+        raise SchemaError(message, hint="cast or filter the rows first") from None
 
 
 def _convert(array: pa.Array, to: pa.DataType) -> pa.Array:

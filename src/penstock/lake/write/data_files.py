@@ -84,10 +84,10 @@ class WriteJob:
 
     def conform(self, rows: pa.Table) -> pa.Table:
         """Rows as files have them; an error for those that may not be written."""
-        found = conform(rows, self.layout)
+        conformed = conform(rows, self.layout)
         if self.only is not None:
-            self.only.check(found)
-        return found
+            self.only.check(conformed)
+        return conformed
 
     @property
     def format(self) -> FileFormat:
@@ -271,11 +271,11 @@ def _row_groups(stored: pa.Table, tuple_of_row: npt.NDArray[np.int64] | None) ->
     edges = np.append(np.flatnonzero(np.diff(tuple_of_row)) + 1, rows)
     per_row = max(1, stored.nbytes // rows)
     least = max(1, _SHARED_GROUP_BYTES_PER_COLUMN * _leaves(stored.schema) // per_row)
-    found = [0]
-    while found[-1] < rows:
-        edge = int(edges[np.searchsorted(edges, min(rows, found[-1] + least))])
-        found.append(min(edge, found[-1] + _SHARED_GROUP_ROWS))
-    return found
+    starts = [0]
+    while starts[-1] < rows:
+        edge = int(edges[np.searchsorted(edges, min(rows, starts[-1] + least))])
+        starts.append(min(edge, starts[-1] + _SHARED_GROUP_ROWS))
+    return starts
 
 
 def _leaves(fields: Iterable[pa.Field]) -> int:
@@ -382,9 +382,9 @@ def delete_quietly(io: Any, path: str) -> None:
 
 def fine_tuples(layout: Layout, files: Iterable[WrittenFile]) -> set[Tuple]:
     """The logical partitions that files hold."""
-    found: set[Tuple] = set()
+    tuples: set[Tuple] = set()
     for file in files:
         if file.spec_id == layout.fine.spec_id and not file.tuples:
-            found.add(file.partition)
-        found.update(layout.fine_tuple(file.partition, logical) for logical in file.tuples)
-    return found
+            tuples.add(file.partition)
+        tuples.update(layout.fine_tuple(file.partition, logical) for logical in file.tuples)
+    return tuples

@@ -74,16 +74,18 @@ def _auto(table: IcebergTable) -> list[_Auto]:
     """The maps whose keys are found; a rule that fits no column is left out."""
     metadata = table.table.metadata
     rules = hot_keys(current_properties(metadata)).items()
-    found = [(column, map_path(metadata.schema(), column), rule, keys) for column, (rule, keys) in rules if rule.auto]
-    return [_Auto(column, path, rule.most, keys) for column, path, rule, keys in found if path is not None]
+    candidates = [
+        (column, map_path(metadata.schema(), column), rule, keys) for column, (rule, keys) in rules if rule.auto
+    ]
+    return [_Auto(column, path, rule.most, keys) for column, path, rule, keys in candidates if path is not None]
 
 
 def _chosen(sample: pa.Table, maps: Sequence[_Auto]) -> dict[str, list[str]]:
-    found = {}
+    chosen = {}
     for each in maps:
         uses = key_uses(_maps(sample, each.path))
-        found[each.column] = choose(uses, sample.num_rows, each.most, each.keys)
-    return found
+        chosen[each.column] = choose(uses, sample.num_rows, each.most, each.keys)
+    return chosen
 
 
 def _maps(sample: pa.Table, path: Sequence[str]) -> pa.Array:
@@ -92,8 +94,8 @@ def _maps(sample: pa.Table, path: Sequence[str]) -> pa.Array:
     array = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
     for name in path[1:]:
         fields = [field.name for field in array.type] if pa.types.is_struct(array.type) else []
-        given = next((field for field in fields if field.lower() == name.lower()), None)
-        array = pa.nulls(0) if given is None else field_at(array, [given])
+        spelled = next((field for field in fields if field.lower() == name.lower()), None)
+        array = pa.nulls(0) if spelled is None else field_at(array, [spelled])
     is_map = pa.types.is_map(array.type) and normalize(array.type.key_type) == pa.string()
     return array if is_map else pa.array([], pa.map_(pa.string(), pa.string()))
 
@@ -103,8 +105,8 @@ def _has(data: Any, names: Sequence[str]) -> bool:
     schema = getattr(data, "schema", None)
     if isinstance(schema, pa.Schema):
         return len(_given(schema, names)) == len(names)
-    given = {str(name).lower() for name in getattr(data, "columns", ())}
-    return hasattr(data, "mapInArrow") and all(name.lower() in given for name in names)
+    columns = {str(name).lower() for name in getattr(data, "columns", ())}
+    return hasattr(data, "mapInArrow") and all(name.lower() in columns for name in names)
 
 
 def _sampled(data: Any, names: Sequence[str]) -> tuple[pa.Table, Any]:

@@ -35,7 +35,7 @@ from penstock.tables.source import bind
 
 
 @dataclass(frozen=True)
-class Found:
+class PlannedRemoval:
     """Files that go whole, and files that may hold rows of both kinds."""
 
     whole: frozenset[str]
@@ -50,7 +50,7 @@ class Found:
 class Removal(Protocol):
     """What is taken away."""
 
-    def find(self, table: IcebergTable) -> Found:
+    def find(self, table: IcebergTable) -> PlannedRemoval:
         """The files that it is about."""
         ...
 
@@ -67,13 +67,13 @@ class ByPredicate:
     schema: pa.Schema
     context: Any
 
-    def find(self, table: IcebergTable) -> Found:
+    def find(self, table: IcebergTable) -> PlannedRemoval:
         """The files that may have such rows."""
         # A file that goes unread must match by its exact values and bounds: no function's law is trusted with it.
         pruner = Pruner(bind(table, self.where), table.context.timezone, whole_by_laws=False)
         files = list(plan_files(table.version, table.sources, pruner).files)
         whole = frozenset(task.path for task in files if task.verdict == Verdict.KEEP_WHOLE)
-        return Found(whole, tuple(unfiltered(task) for task in files if task.path not in whole))
+        return PlannedRemoval(whole, tuple(unfiltered(task) for task in files if task.path not in whole))
 
     def check(self, rows: pa.Table) -> None:
         """An error when rows that are to be written in place of these do not match; they are as files have them."""
@@ -83,8 +83,8 @@ class ByPredicate:
         columns = [as_shown(rows.column(field.name).combine_chunks(), field.type) for field in fields]
         others = self.stays(pa.table(columns, schema=fields)).num_rows
         if others:
-            said = f"{others:,} of the rows do not match {self.where!r}, which says what they replace"
-            raise LakeError(said, hint="filter the rows, or change where; nothing was written")
+            message = f"{others:,} of the rows do not match {self.where!r}, which says what they replace"
+            raise LakeError(message, hint="filter the rows, or change where; nothing was written")
 
     def stays(self, rows: pa.Table) -> pa.Table:
         """The rows for which it is not true."""
@@ -106,7 +106,7 @@ class ByPartition:
     def __reduce__(self) -> tuple[Any, ...]:
         return ByPartition, (self.layout, self.tuples)
 
-    def find(self, table: IcebergTable) -> Found:
+    def find(self, table: IcebergTable) -> PlannedRemoval:
         """The files that hold these partitions, or may."""
         whole, partial = set[str](), set[str]()
         for file in live_files(table, self.layout):
@@ -114,7 +114,7 @@ class ByPartition:
                 is_whole = file.logical is not None and set(file.logical) <= self.tuples
                 (whole if is_whole else partial).add(file.path)
         tasks = [unfiltered(task) for task in table.plan().files if task.path in partial] if partial else []
-        return Found(frozenset(whole), tuple(tasks))
+        return PlannedRemoval(frozenset(whole), tuple(tasks))
 
     def stays(self, rows: pa.Table) -> pa.Table:
         """The rows of other partitions."""

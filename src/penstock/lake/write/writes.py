@@ -32,7 +32,7 @@ from penstock.lake.write.conform import check_schema
 from penstock.lake.write.data_files import WriteJob, WrittenFile, check_format, discard, fine_tuples, write_rows
 from penstock.lake.write.hot_key_choice import choose_for
 from penstock.lake.write.new_sidecars import with_sidecars
-from penstock.lake.write.removal import ByPartition, ByPredicate, Found, Removal, Rewrite
+from penstock.lake.write.removal import ByPartition, ByPredicate, PlannedRemoval, Removal, Rewrite
 from penstock.progress import Count, Counted, progress
 from penstock.prune.file_task import FileTask
 from penstock.tables import bridge
@@ -181,8 +181,8 @@ def _take_away(
     for _ in range(_PLANS):
         now = replace(table, table=fresh(table.table))
         try:
-            found = removal.find(now)
-            removed, rewritten = _rewritten(now, job, removal, found)
+            planned = removal.find(now)
+            removed, rewritten = _rewritten(now, job, removal, planned)
         except (PenstockError, OSError):
             if not has_moved_on(now.table, fresh(now.table)):
                 raise
@@ -194,14 +194,14 @@ def _take_away(
             [*files, *rewritten],
             removed,
             now.version.snapshot_id,
-            touches=_touches(removal, now, found),
+            touches=_touches(removal, now, planned),
             properties=properties,
         )
         published = attempt(now, job, rewritten, change)
         if published is not None:
             return published
-    said = f"{table.name} was changed by other writers during all of {_PLANS} attempts"
-    raise ConflictError(said, hint="nothing was changed; try again when they are done")
+    message = f"{table.name} was changed by other writers during all of {_PLANS} attempts"
+    raise ConflictError(message, hint="nothing was changed; try again when they are done")
 
 
 def attempt(now: IcebergTable, job: WriteJob, written: Sequence[WrittenFile], change: Change) -> Any | None:
@@ -216,19 +216,19 @@ def attempt(now: IcebergTable, job: WriteJob, written: Sequence[WrittenFile], ch
         return None
 
 
-def _touches(removal: Removal, now: IcebergTable, found: Found) -> Callable[[Any], bool]:
+def _touches(removal: Removal, now: IcebergTable, planned: PlannedRemoval) -> Callable[[Any], bool]:
     """Whether a newer version of the table has files that the removal is about and did not know."""
-    return lambda newest: bool(removal.find(replace(now, table=newest)).paths - found.paths)
+    return lambda newest: bool(removal.find(replace(now, table=newest)).paths - planned.paths)
 
 
 def _rewritten(
-    now: IcebergTable, job: WriteJob, removal: Removal, found: Found
+    now: IcebergTable, job: WriteJob, removal: Removal, planned: PlannedRemoval
 ) -> tuple[frozenset[str], list[WrittenFile]]:
     """The files that go, and what takes their place."""
     work = Rewrite(job.again(), removal, Reader(now.version, now.sources.io, now.context.timezone))
-    removed, written = set(found.whole), list[WrittenFile]()
+    removed, written = set(planned.whole), list[WrittenFile]()
     try:
-        for task, files in rewrite(found.partial, work):
+        for task, files in rewrite(planned.partial, work):
             if files is not None:
                 removed.add(task.path)
                 written += files
@@ -264,8 +264,8 @@ def _with_coarse(table: Any) -> tuple[Any, Layout]:
 def _bytes_per_row(metadata: Any) -> float | None:
     """What a row takes in the table's files so far."""
     head = metadata.current_snapshot()
-    told = {} if head is None or head.summary is None else head.summary.additional_properties
-    rows, size = int(told.get("total-records", 0)), int(told.get("total-files-size", 0))
+    summary = {} if head is None or head.summary is None else head.summary.additional_properties
+    rows, size = int(summary.get("total-records", 0)), int(summary.get("total-files-size", 0))
     return size / rows if rows > 1_000 and size else None
 
 

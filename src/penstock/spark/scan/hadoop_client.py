@@ -52,9 +52,9 @@ class Bucket:
         differ = [n for n in hadoop.account if _plain(has.get(f"{hadoop.prefix}.{n}")) != self._wanted(n)]
         if differ:
             others = [f"as {scheme}://…, or " for scheme in place.schemes if scheme != place.scheme]
-            said = f"{place.scheme}://{place.bucket} is open in this Spark with another {' and '.join(differ)}"
+            message = f"{place.scheme}://{place.bucket} is open in this Spark with another {' and '.join(differ)}"
             hint = f"Hadoop keeps one client for a bucket: open the table {''.join(others[:1])}in a Spark of its own"
-            raise StorageError(said, hint=hint)
+            raise StorageError(message, hint=hint)
 
     def _wanted(self, name: str) -> str:
         own = self.configuration.get(f"{self.hadoop.bucket_prefix.format(self.storage.bucket)}.{name}")
@@ -82,10 +82,10 @@ class Bucket:
         try:
             yield
         except (Py4JJavaError, PySparkException) as error:
-            said = str(error)
-            if any(name in said for name in _MISSING):
+            message = str(error)
+            if any(name in message for name in _MISSING):
                 raise self._without_package() from None
-            raise _trouble(self.storage, said) from None
+            raise _trouble(self.storage, message) from None
 
 
 def open_for_spark(storage: Storage, spark: Any) -> Bucket | None:
@@ -112,8 +112,8 @@ def options_for_connect(storage: Storage, spark: Any) -> dict[str, str]:
     secrets = {name for name in options if is_secret(name)}
     if secrets:
         what = storage.hadoop.storage
-        said = f"on Spark Connect the server reads {what} with its own credentials, not with those of the table"
-        warnings.warn(said, PenstockWarning, stacklevel=6)
+        message = f"on Spark Connect the server reads {what} with its own credentials, not with those of the table"
+        warnings.warn(message, PenstockWarning, stacklevel=6)
     if spark.conf.get(f"spark.hadoop.fs.{storage.scheme}.impl", None) is None:
         options[f"fs.{storage.scheme}.impl"] = storage.hadoop.file_system
     return {name: value for name, value in options.items() if name not in secrets}
@@ -137,12 +137,12 @@ def general_options(kind: type[Storage], properties: Properties, spark: Any) -> 
     return options | {f"{kind.hadoop.prefix}.{name}": value for name, value in kind.hadoop.options(properties).items()}
 
 
-def _trouble(storage: Storage, said: str) -> StorageError:
+def _trouble(storage: Storage, message: str) -> StorageError:
     """What Java said first, without a credential in it."""
-    lines = [line for line in said.splitlines() if re.match(r"(: )?[\w.$]+(Exception|Error)\b", line)]
-    text = (lines or said.splitlines() or [""])[0].removeprefix(": ")
-    said = one_line(text, storage.properties)
-    return StorageError(f"Spark cannot open {storage.url}: {said}", hint="check the storage properties")
+    lines = [line for line in message.splitlines() if re.match(r"(: )?[\w.$]+(Exception|Error)\b", line)]
+    text = (lines or message.splitlines() or [""])[0].removeprefix(": ")
+    message = one_line(text, storage.properties)
+    return StorageError(f"Spark cannot open {storage.url}: {message}", hint="check the storage properties")
 
 
 def _plain(value: str | None) -> str:

@@ -151,8 +151,8 @@ def _connect_dataframe(table: HiveTable, spark: Any, where: str) -> Any:
 
 
 def _needs_classic(url: str) -> PenstockError:
-    said = f"hot keys of maps lie in columns of their own in {url}, which Spark Connect cannot put together"
-    return PenstockError(said, hint="use a classic Spark session, or table.arrow()")
+    message = f"hot keys of maps lie in columns of their own in {url}, which Spark Connect cannot put together"
+    return PenstockError(message, hint="use a classic Spark session, or table.arrow()")
 
 
 def _summary(plan: Plan) -> str:

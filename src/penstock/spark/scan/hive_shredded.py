@@ -61,15 +61,15 @@ def kinds_of(table: Any, files: Sequence[tuple[str, int, int]]) -> list[Mapping]
     for mapping in mappings(table, files):
         counts[mapping] = counts.get(mapping, 0) + 1
     if len(counts) > _MOST_KINDS:
-        said = f"the files of {table.root_url} have {len(counts):,} different mappings of hot keys"
-        raise LayoutError(said, hint=f"write them again with the same keys; at most {_MOST_KINDS} are read at once")
+        message = f"the files of {table.root_url} have {len(counts):,} different mappings of hot keys"
+        raise LayoutError(message, hint=f"write them again with the same keys; at most {_MOST_KINDS} are read at once")
     return sorted(counts, key=lambda mapping: -counts[mapping]) or [()]
 
 
 def unexpected(url: str) -> LayoutError:
     """What to say of a file whose maps cannot be read as the DataFrame reads them."""
-    said = f"hot keys of maps lie in columns of their own in {url}, other than in the files that were looked at"
-    return LayoutError(said, hint="open the layout with shredded=True, and make the DataFrame again")
+    message = f"hot keys of maps lie in columns of their own in {url}, other than in the files that were looked at"
+    return LayoutError(message, hint="open the layout with shredded=True, and make the DataFrame again")
 
 
 def stored_fields(table: Any, mapping: Mapping) -> list[pa.Field]:

@@ -53,15 +53,15 @@ class Shape:
     @cached_property
     def flagged(self) -> tuple[int, ...]:
         """The fields whose default is filled in above the relation, by their place among the flags."""
-        found = []
+        ids = []
         for field in self._data:
             inside = [f for _, f in all_fields(field.field_type, field.field_id)]
-            found += [f.field_id for f in inside if f.initial_default is not None]
+            ids += [f.field_id for f in inside if f.initial_default is not None]
             if field.initial_default is not None and not self._is_native(field):
-                found.append(field.field_id)
-        if len(found) > 63:
-            raise LakeError(f"{len(found)} columns have defaults that Spark cannot fill in, and 63 are supported")
-        return tuple(found)
+                ids.append(field.field_id)
+        if len(ids) > 63:
+            raise LakeError(f"{len(ids)} columns have defaults that Spark cannot fill in, and 63 are supported")
+        return tuple(ids)
 
     @property
     def _data(self) -> list[Any]:
@@ -76,27 +76,27 @@ class Shape:
         """The columns that are read from files, as Spark's StructType."""
         from pyspark.sql.types import StructType
 
-        return StructType([found for field in self._data for found in self._columns(field)])
+        return StructType([column for field in self._data for column in self._columns(field)])
 
     def partitions(self) -> Any:
         """The columns that come with files, as Spark's StructType."""
         from pyspark.sql.types import StructField, StructType
 
-        found = [field for field in self.fields if field.field_id in self.values]
-        return StructType([StructField(self.names(f)[0], _spark_type(f.field_type, f.name), True) for f in found])
+        by_value = [field for field in self.fields if field.field_id in self.values]
+        return StructType([StructField(self.names(f)[0], _spark_type(f.field_type, f.name), True) for f in by_value])
 
     def _columns(self, field: Any) -> Iterator[Any]:
         from pyspark.sql.types import StructField
 
         if str(field.field_type) == "unknown":
             return
-        told = self._told(field)
+        metadata = self._told(field)
         if field.initial_default is not None and self._is_native(field):
             text = literal(field.initial_default, field.field_type)
-            told |= {"EXISTS_DEFAULT": text, "CURRENT_DEFAULT": text}
+            metadata |= {"EXISTS_DEFAULT": text, "CURRENT_DEFAULT": text}
         kind = self._type(field.field_type, field.field_id, False, field.name)
         for name in self.names(field):
-            yield StructField(name, kind, True, told)
+            yield StructField(name, kind, True, metadata)
 
     def _told(self, field: Any) -> dict[str, Any]:
         return {FIELD_ID: field.field_id} if self.naming.by_id else {}

@@ -49,15 +49,15 @@ class LiveDeletes:
 
     def by_ids(self) -> dict[tuple[int, ...], list[EqualityDelete]]:
         """Equality deletes by the columns that they compare."""
-        found: dict[tuple[int, ...], list[EqualityDelete]] = {}
+        by_columns: dict[tuple[int, ...], list[EqualityDelete]] = {}
         for delete in self.equality:
-            found.setdefault(tuple(sorted(delete.ids)), []).append(delete)
-        return found
+            by_columns.setdefault(tuple(sorted(delete.ids)), []).append(delete)
+        return by_columns
 
 
 def live_deletes(version: Any, sources: Any) -> LiveDeletes:
     """The delete files of a version; their manifests are read, which every plan needs anyway."""
-    found, positions = [], False
+    listed, positions = [], False
     for batch in delete_batches(version, sources):
         names = ("content", "file_path", "file_size_in_bytes", "equality_ids", "file_format")
         for content, path, size, ids, form in zip(*(batch.column(name).to_pylist() for name in names), strict=True):
@@ -65,10 +65,10 @@ def live_deletes(version: Any, sources: Any) -> LiveDeletes:
                 positions = True
                 continue
             if format_named(form) is None:
-                said = f"equality deletes in {form} are not supported ({path})"
-                raise LakeError(said, hint=f"rewrite the table's delete files as {TITLES}")
-            found.append((path, size, tuple(ids or ())))
-    numbered = [EqualityDelete(i, *delete) for i, delete in enumerate(sorted(found))]
+                message = f"equality deletes in {form} are not supported ({path})"
+                raise LakeError(message, hint=f"rewrite the table's delete files as {TITLES}")
+            listed.append((path, size, tuple(ids or ())))
+    numbered = [EqualityDelete(i, *delete) for i, delete in enumerate(sorted(listed))]
     return LiveDeletes(positions, tuple(numbered))
 
 
@@ -83,24 +83,24 @@ class EqualityFiles:
         """Where the table's files lie."""
         return self.places.locations
 
-    def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """All of them, each a partition by its number."""
         self.places.check(delete.path for delete in self.deletes)
         files = [(spark_path(delete.path), delete.size, 0) for delete in self.deletes]
-        found = by_partition(((delete.number,) for delete in self.deletes), files)
-        return as_answer(f"{len(files)} equality delete files", found)
+        answer = by_partition(((delete.number,) for delete in self.deletes), files)
+        return as_answer(f"{len(files)} equality delete files", answer)
 
 
 def key_fields(ids: Iterable[int], version: Any) -> list[Any]:
     """The columns of the table that equality deletes compare, dropped ones by the last schema that had them."""
     schemas = [version.columns.schema, *reversed(version.metadata.schemas)]
-    found = []
+    fields = []
     for field_id in ids:
         field = next((f for schema in schemas for f in schema.fields if f.field_id == field_id), None)
         if field is None or not field.field_type.is_primitive:
             raise LakeError(f"equality deletes on nested columns are not supported (field id {field_id})")
-        found.append(field)
-    return found
+        fields.append(field)
+    return fields
 
 
 def deleted_positions(bitmap: Any, path: str) -> str | None:
@@ -109,8 +109,8 @@ def deleted_positions(bitmap: Any, path: str) -> str | None:
         return None
     octets = bitmap.serialize()
     if int.from_bytes(octets[:8], "little") != 1 or int.from_bytes(octets[8:_HEADER], "little") != 0:
-        said = f"{path} has deleted rows behind the first 4,294,967,296"
-        raise LakeError(f"{said}, which is not supported", hint="compact the table's files")
+        message = f"{path} has deleted rows behind the first 4,294,967,296"
+        raise LakeError(f"{message}, which is not supported", hint="compact the table's files")
     return base64.b64encode(octets[_HEADER:]).decode()
 
 
@@ -118,5 +118,5 @@ def deletes_listed(deletes: Sequence[DeleteFile], numbers: Mapping[str, int]) ->
     """The numbers of the equality deletes among those of a file, in the same form."""
     from pyroaring import BitMap  # type: ignore[import-not-found,unused-ignore]
 
-    found = [numbers[delete.path] for delete in deletes if delete.kind == "equality"]
-    return base64.b64encode(BitMap(found).serialize()).decode() if found else None
+    applied = [numbers[delete.path] for delete in deletes if delete.kind == "equality"]
+    return base64.b64encode(BitMap(applied).serialize()).decode() if applied else None

@@ -100,8 +100,8 @@ class Branch:
     def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """The kept files by their partition values, the hidden ones included."""
         if self.shape.naming.by_id and not asked["fieldIds"]:
-            said = f"{FIELD_IDS} was turned off, and columns of Iceberg tables are read by field id"
-            raise PenstockError(said, hint=f"spark.conf.set({FIELD_IDS!r}, 'true')")
+            message = f"{FIELD_IDS} was turned off, and columns of Iceberg tables are read by field id"
+            raise PenstockError(message, hint=f"spark.conf.set({FIELD_IDS!r}, 'true')")
         filters = self.shape.meanings.restore([*asked["partition"], *asked["data"]])
         _check_times(filters)
         plan = self.memory.plan(filters)
@@ -184,5 +184,7 @@ class Branch:
 
 def _check_times(filters: Sequence[dict[str, Any]]) -> None:
     if '"file_modification_time"' in json.dumps(filters):
-        said = "Iceberg does not know when a file was changed, so _metadata.file_modification_time cannot be filtered"
-        raise LakeError(said, hint="filter by a column, or open the table at another snapshot")
+        message = (
+            "Iceberg does not know when a file was changed, so _metadata.file_modification_time cannot be filtered"
+        )
+        raise LakeError(message, hint="filter by a column, or open the table at another snapshot")

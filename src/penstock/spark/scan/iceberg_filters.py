@@ -65,12 +65,12 @@ class Meanings:
 
     def _sidecar(self, node: dict[str, Any]) -> dict[str, Any] | None:
         """The key of a map that a sidecar stands for."""
-        found = self.keys.get(_name(node))
-        if found is None:
+        lookup = self.keys.get(_name(node))
+        if lookup is None:
             return None
         kind = node["type"]
-        of_map = {"column": list(found.path), "type": f"map<string,{kind}>"}
-        children = [of_map, {"value": found.key, "type": "string"}]
+        of_map = {"column": list(lookup.path), "type": f"map<string,{kind}>"}
+        children = [of_map, {"value": lookup.key, "type": "string"}]
         return {"call": "GetMapValue", "deterministic": True, "children": children, "type": kind}
 
     def _whole(self, node: dict[str, Any]) -> dict[str, Any]:

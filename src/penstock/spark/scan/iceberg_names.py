@@ -70,14 +70,14 @@ class ById:
 
     def top(self, field: Any) -> tuple[str, ...]:
         """The oldest name that is this column's alone."""
-        found = self._own(field.field_id, None, self.names.get(None, {}).get(field.field_id, (field.name,)))
-        return (found or surrogate(field.field_id),)
+        own = self._own(field.field_id, None, self.names.get(None, {}).get(field.field_id, (field.name,)))
+        return (own or surrogate(field.field_id),)
 
     def nested(self, field: Any, parent: int, repeated: bool) -> str:
         """The present name, where it is this field's alone."""
         if parent in self.replaced:
-            said = f"the fields beside {field.name!r} were replaced, so Spark would read older structs as null"
-            raise LakeError(said, hint="read the table with table.arrow()")
+            message = f"the fields beside {field.name!r} were replaced, so Spark would read older structs as null"
+            raise LakeError(message, hint="read the table with table.arrow()")
         if not self.complete or field.field_id in self.changed:
             return surrogate(field.field_id)
         if repeated:
@@ -113,19 +113,19 @@ def _spellings(name: str) -> set[str]:
 
 def names_by_id(metadata: Any) -> ById:
     """The names for files with ids, by the schemas that the table has had."""
-    found: dict[int | None, dict[int, list[str]]] = {}
+    by_parent: dict[int | None, dict[int, list[str]]] = {}
     structs = _Structs()
     schemas = sorted(metadata.schemas, key=lambda schema: schema.schema_id)
     for schema in schemas:
         structs.add(schema)
         for parent, field in all_fields(schema.as_struct(), None):
-            names = found.setdefault(parent, {}).setdefault(field.field_id, [])
+            names = by_parent.setdefault(parent, {}).setdefault(field.field_id, [])
             if field.name not in names:
                 names.append(field.name)
-    ids = {field_id for fields in found.values() for field_id in fields}
+    ids = {field_id for fields in by_parent.values() for field_id in fields}
     numbered = [schema.schema_id for schema in schemas] == list(range(len(schemas)))
     complete = numbered and ids >= set(range(1, metadata.last_column_id + 1))
-    names_found = {p: {i: tuple(n) for i, n in fields.items()} for p, fields in found.items()}
+    names_found = {p: {i: tuple(n) for i, n in fields.items()} for p, fields in by_parent.items()}
     return ById(names_found, complete, structs.changed(), structs.replaced())
 
 
@@ -186,11 +186,11 @@ class ByName:
 
     def nested(self, field: Any, parent: int, repeated: bool) -> str:
         """The one name of the mapping."""
-        found = self.names.get(field.field_id) or (surrogate(field.field_id),)
-        if len(found) > 1:
-            said = f"the nested field {field.name!r} has the names {', '.join(found)} in the table's name mapping"
-            raise LakeError(f"{said}, and only columns may have several", hint="read it with table.arrow()")
-        return found[0]
+        names = self.names.get(field.field_id) or (surrogate(field.field_id),)
+        if len(names) > 1:
+            message = f"the nested field {field.name!r} has the names {', '.join(names)} in the table's name mapping"
+            raise LakeError(f"{message}, and only columns may have several", hint="read it with table.arrow()")
+        return names[0]
 
 
 def names_of_mapping(mapping: Any) -> ByName:

@@ -54,8 +54,8 @@ class MapClass:
     def chosen(self, texts: Any, sidecars: Sequence[Sidecar]) -> Any:
         """Which of the files with these records belong here."""
         codes, distinct = encode(texts)
-        found = [states_of(text, sidecars) in self.members for text in (*distinct.to_pylist(), None)]
-        return np.array(found, np.bool_)[codes]
+        belongs = [states_of(text, sidecars) in self.members for text in (*distinct.to_pylist(), None)]
+        return np.array(belongs, np.bool_)[codes]
 
 
 def map_classes(table: Any) -> list[MapClass]:
@@ -79,23 +79,23 @@ def map_classes(table: Any) -> list[MapClass]:
     kinds = list(groups.values())
     if len(kinds) > _MOST:
         kinds = [*kinds[: _MOST - 1], [states for kind in kinds[_MOST - 1 :] for states in kind]]
-    found = [
+    classes = [
         MapClass(frozenset(kind), reduce(lambda a, b: weaker(a, b, version.sidecars), kind)) for kind in kinds if kind
     ]
-    return found or [MapClass(frozenset(), tuple(State.EXACT for _ in version.sidecars))]
+    return classes or [MapClass(frozenset(), tuple(State.EXACT for _ in version.sidecars))]
 
 
 def sidecar_columns(version: Any, states: States) -> tuple[SidecarColumn, ...]:
     """The sidecars that are read of files of a kind."""
-    found = []
+    columns = []
     for sidecar, state in zip(version.sidecars, states, strict=True):
         path = path_of(version.stored, sidecar)
         if path is None or state == State.ABSENT:
             continue
         field = version.stored.find_field(sidecar.id)
         kind = value_type(version.stored, sidecar)
-        found.append(SidecarColumn(field, path, sidecar.key, state, sidecar.mode == MIRROR, kind))
-    return tuple(found)
+        columns.append(SidecarColumn(field, path, sidecar.key, state, sidecar.mode == MIRROR, kind))
+    return tuple(columns)
 
 
 def merged(residual: str, sidecars: Sequence[tuple[str, str]], kind: str) -> str:

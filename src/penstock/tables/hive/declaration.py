@@ -67,8 +67,8 @@ def _look(storage: Storage) -> tuple[pa.Field, ...]:
     if not found:
         hint = "declare them, or read the directory with pyarrow or Spark directly"
         raise LayoutError(f"{storage.url} has no partition directories", hint=hint)
-    said = ", ".join(f"{quote_name(column.name)} {type_name(column.type)}" for column in found)
-    way = f'to be sure, declare it: partition_by="{said}"'
+    message = ", ".join(f"{quote_name(column.name)} {type_name(column.type)}" for column in found)
+    way = f'to be sure, declare it: partition_by="{message}"'
     warnings.warn(f"{storage.url}: partitioned as one branch shows; {way}", PenstockWarning, stacklevel=4)
     return tuple(found)
 

@@ -78,9 +78,9 @@ def partition_times(
     named = [name.lower() for name in _FIELD.findall(pattern)]
     unknown = next((name for name in named if name not in places), None)
     if unknown is not None or not named:
-        said = f"partition_time is {pattern!r}"
+        message = f"partition_time is {pattern!r}"
         hint = f"name partition columns in braces: {', '.join(f'{{{column.name}}}' for column in columns)}"
-        raise LakeError(f"{said}, and {unknown!r} is no partition column" if unknown else said, hint=hint)
+        raise LakeError(f"{message}, and {unknown!r} is no partition column" if unknown else message, hint=hint)
 
     def times(texts: list[list[str | None]], _: Sequence[pa.Field], zone: str) -> list[Place]:
         written = [_written(pattern, {name: row[places[name]] for name in named}) for row in zip(*texts, strict=True)]
@@ -104,8 +104,8 @@ def default_pattern(columns: Sequence[pa.Field]) -> str:
     """The time of a partition without a pattern."""
     day = time_column(columns)
     if day is None:
-        said = "the order partition-time needs a time, and no partition column is a date or a timestamp"
-        raise LakeError(said, hint="set partition_time, such as '{year}-{month}-{day} {hour}:00:00'")
+        message = "the order partition-time needs a time, and no partition column is a date or a timestamp"
+        raise LakeError(message, hint="set partition_time, such as '{year}-{month}-{day} {hour}:00:00'")
     hour = next((c.name for c in columns if c.name.lower() in _HOURS and is_integer(c.type)), None)
     return f"{{{day.name}}} {{{hour}}}:00:00" if hour is not None and day.type == pa.date32() else f"{{{day.name}}}"
 

@@ -153,8 +153,8 @@ class HiveFeed:
         if self._last is not None and self._last[:2] == (start, end):
             return self._last[2]
         if self.identity.filter_changed(end, self.options.allow_filter_change):
-            said = f"the filter changed before a batch that was found with {end['where']} was done"
-            raise LakeError(said, hint=_OLD_FILTER)
+            message = f"the filter changed before a batch that was found with {end['where']} was done"
+            raise LakeError(message, hint=_OLD_FILTER)
         changed = self.identity.filter_changed(start, self.options.allow_filter_change)
         begun = began(start, end)
         (seen, epoch), (until, later) = self._read(begun), self._read(end["at"])
@@ -225,13 +225,13 @@ class HiveFeed:
         return [file for file in files if file not in other]
 
     def _rewritten(self, file: FoundFile, when: str) -> None:
-        said = f"{self.table.storage.url}/{file.path} was written again {when}"
+        message = f"{self.table.storage.url}/{file.path} was written again {when}"
         if self.options.on_change == "error":
             hint = "a stream reads a file once: write new rows to new files, or set on_change to skip to go on without"
-            raise LayoutError(said, hint=hint)
+            raise LayoutError(message, hint=hint)
         if file.path not in self._said:
             self._said.add(file.path)
-            warnings.warn(f"{said}; its new rows are not read", PenstockWarning, stacklevel=3)
+            warnings.warn(f"{message}; its new rows are not read", PenstockWarning, stacklevel=3)
 
     def _pending(self, files: Sequence[FoundFile], seen: Seen, epoch: Epoch) -> list[FoundFile]:
         """The files of an epoch that are still to be read."""
@@ -280,17 +280,17 @@ class HiveFeed:
         known = end.get("batch")
         if known is None or known["digest"] == _digest(files):
             return
-        said = (
+        message = (
             f"{self.table.storage.url}: an unfinished batch had {counted(known['files'], 'file')}, "
             f"and now it has {len(files):,}"
         )
         if len(files) > known["files"]:  # they were there unseen, and are read now
-            warnings.warn(f"{said}: files came late", PenstockWarning, stacklevel=3)
+            warnings.warn(f"{message}: files came late", PenstockWarning, stacklevel=3)
         elif self.options.on_missing == "skip":
-            warnings.warn(f"{said}: some vanished or were written again", PenstockWarning, stacklevel=3)
+            warnings.warn(f"{message}: some vanished or were written again", PenstockWarning, stacklevel=3)
         else:
             hint = "restore what vanished or was written again, or set on_missing to skip to read what is there"
-            raise MissingError(said, hint=hint)
+            raise MissingError(message, hint=hint)
 
     def _check_names(self, files: Sequence[FoundFile], seen: Seen, until: Seen) -> None:
         """The same for a batch of which only the names are known that a position holds."""
@@ -304,8 +304,8 @@ class HiveFeed:
     def _moved_on(self, start: Position, seen: Seen, epoch: Epoch | None) -> Seen:
         """Where a changed filter begins: after everything that was read with the old one."""
         if epoch is not None:
-            said = f"the filter changed while files that were found with {start['where']} are still to be read"
-            raise LakeError(said, hint=_OLD_FILTER)
+            message = f"the filter changed while files that were found with {start['where']} are still to be read"
+            raise LakeError(message, hint=_OLD_FILTER)
         return seen.forgotten()
 
     def _read(self, at: Mapping[str, Any]) -> tuple[Seen, Epoch | None]:
@@ -313,8 +313,8 @@ class HiveFeed:
         told = at.get("epoch")
         epoch = None if told is None else Epoch(read_seen(told["target"]), told["order"], as_key(told["after"]))
         if epoch is not None and epoch.order != self._order_name:
-            said = f"the checkpoint stands among files in the order {epoch.order}, and now it is {self._order_name}"
-            raise LakeError(said, hint="run the stream to the end of what is there with the old order first")
+            message = f"the checkpoint stands among files in the order {epoch.order}, and now it is {self._order_name}"
+            raise LakeError(message, hint="run the stream to the end of what is there with the old order first")
         return read_seen(at["seen"]), epoch
 
     def _position(self, start: Position, seen: Seen, epoch: Epoch | None, batch: Batch) -> Position:

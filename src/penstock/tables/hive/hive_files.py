@@ -106,8 +106,8 @@ def _column(column: pa.Array, name: str, field: pa.Field, url: str) -> pa.Array:
     if is_nested(found) or _is_read_as(found, field.type):
         with suppress(pa.ArrowException):
             return as_type(column, field.type)
-    said = f"{url}: column {name} is {type_name(found)}, the table has {type_name(field.type)}"
-    raise LayoutError(said, hint="fix the file, or declare the schema")
+    message = f"{url}: column {name} is {type_name(found)}, the table has {type_name(field.type)}"
+    raise LayoutError(message, hint="fix the file, or declare the schema")
 
 
 def _is_read_as(found: pa.DataType, wanted: pa.DataType) -> bool:
@@ -128,7 +128,7 @@ def _clear_errors(storage: Storage, path: str) -> Iterator[None]:
         yield
     except pa.ArrowInvalid as error:
         why = str(error).splitlines()[0][:120]
-        said = f"{storage.url_of(path)} is not a {format_of(path).title} file ({why})"
-        raise LayoutError(said, hint="remove or replace it") from None
+        message = f"{storage.url_of(path)} is not a {format_of(path).title} file ({why})"
+        raise LayoutError(message, hint="remove or replace it") from None
     except OSError as error:
         raise storage.trouble(path, error) from None

@@ -62,8 +62,8 @@ class IcebergFeed:
     def __init__(self, table: IcebergTable, options: StreamOptions) -> None:
         self.options, self.place = options, place_of(table)
         if table.snapshot is not None and not _is_branch(table):
-            said = f"this is {table.name} as it was ({table.snapshot}), to which nothing comes"
-            raise LakeError(said, hint="stream the table itself, or a branch")
+            message = f"this is {table.name} as it was ({table.snapshot}), to which nothing comes"
+            raise LakeError(message, hint="stream the table itself, or a branch")
         if options.order != "create-time" or options.marker is not None or options.partition_time is not None:
             hint = "leave order, marker and partition_time out"
             raise LakeError(f"{table.name} is an Iceberg table, which is read snapshot by snapshot", hint=hint)
@@ -151,8 +151,8 @@ class IcebergFeed:
         """Files of one snapshot are not read with two filters."""
         changed = self.identity.filter_changed(start, self.options.allow_filter_change)
         if changed and start["at"].get("part", {}).get("done"):
-            said = f"the filter changed while files that were found with {start['where']} are still to be read"
-            raise LakeError(said, hint="run the stream to the end of what is there with the old filter first")
+            message = f"the filter changed while files that were found with {start['where']} are still to be read"
+            raise LakeError(message, hint="run the stream to the end of what is there with the old filter first")
 
     def open_reader(self, version: Version, io: Any, zone: str) -> None:
         """Read files by the newest schema; of the metadata only what reading needs is sent to tasks."""
@@ -163,14 +163,14 @@ class IcebergFeed:
     def _open(self) -> IcebergTable:
         table = retried(self.place.open, self.identity.name, self.options.retry_seconds)
         if str(table.table.metadata.table_uuid) != self.identity.table:
-            said = f"{self.identity.name} was dropped and made again while the stream ran"
-            raise LakeError(said, hint="start the stream with a new checkpoint")
+            message = f"{self.identity.name} was dropped and made again while the stream ran"
+            raise LakeError(message, hint="start the stream with a new checkpoint")
         now = _fields(table.version)
         for field_id, shown in self.fields.items():
             if now.get(field_id) != shown:
-                said = f"column {shown[0]} of {self.identity.name} was {shown[1]} when the stream started"
+                message = f"column {shown[0]} of {self.identity.name} was {shown[1]} when the stream started"
                 became = "is gone" if field_id not in now else "is now {} {}".format(*now[field_id])
-                raise SchemaError(f"{said}, and {became}", hint="start the stream again; its checkpoint stays good")
+                raise SchemaError(f"{message}, and {became}", hint="start the stream again; its checkpoint stays good")
         self.open_reader(table.version, table.table.io, table.context.timezone)
         return table
 

@@ -81,8 +81,10 @@ def _since(table: IcebergTable, text: str) -> Standing:
         known = None if parent is None else metadata.snapshot_by_id(parent)
         if known is None:
             if parent is not None or not is_next(metadata, Standing(None), snapshot):
-                said = f"snapshots of {table.name} before {snapshot.snapshot_id} have expired; the stream begins there"
-                warnings.warn(said, PenstockWarning, stacklevel=2)
+                message = (
+                    f"snapshots of {table.name} before {snapshot.snapshot_id} have expired; the stream begins there"
+                )
+                warnings.warn(message, PenstockWarning, stacklevel=2)
             return standing_before(snapshot)
         snapshot = known
     return standing_after(snapshot, metadata)
@@ -138,16 +140,16 @@ def is_next(metadata: TableMetadata, standing: Standing, oldest: Snapshot) -> bo
 
 
 def expired(name: str, snapshot: int | None) -> LakeError:
-    said = f"snapshot {snapshot} of {name} has expired before the stream had read it"
-    return LakeError(said, hint=_KEEP)
+    message = f"snapshot {snapshot} of {name} has expired before the stream had read it"
+    return LakeError(message, hint=_KEEP)
 
 
 def _lost(name: str, snapshot: int | None, is_there: bool) -> LakeError:
     if snapshot is None or not is_there:
         since = "the beginning" if snapshot is None else f"snapshot {snapshot}"
         return LakeError(f"snapshots of {name} after {since} have expired before the stream had read them", hint=_KEEP)
-    said = f"the stream stands at snapshot {snapshot} of {name}, which the table no longer comes from"
-    return LakeError(said, hint="it was rolled back or replaced: start with a new checkpoint")
+    message = f"the stream stands at snapshot {snapshot} of {name}, which the table no longer comes from"
+    return LakeError(message, hint="it was rolled back or replaced: start with a new checkpoint")
 
 
 def lag_seconds(metadata: TableMetadata, standing: Standing, head: int | None) -> float:

@@ -90,9 +90,9 @@ class Walk:
             case "error":
                 if self.work:
                     return None
-                said = f"snapshot {snapshot.snapshot_id} of {self._table.name} ({operation}) changes or removes rows"
+                message = f"snapshot {snapshot.snapshot_id} of {self._table.name} ({operation}) changes or removes rows"
                 hint = "set on_change to skip to pass over such snapshots, or to changes to get what they change"
-                raise LakeError(said, hint=hint)
+                raise LakeError(message, hint=hint)
             case "changes":
                 if changed is None:
                     raise expired(self._table.name, snapshot.parent_snapshot_id)

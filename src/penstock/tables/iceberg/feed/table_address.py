@@ -50,7 +50,7 @@ def place_of(table: IcebergTable) -> Place:
         return Place(table.name, zone, table.snapshot, dict(given.io.properties), None)
     catalog = given.catalog
     if ":memory:" in str(catalog.properties.get("uri", "")):
-        said = f"{table.name} is in a catalog that lives in the memory of this process"
-        raise LakeError(said, hint="use a catalog that other processes can open: penstock.connect('./warehouse')")
+        message = f"{table.name} is in a catalog that lives in the memory of this process"
+        raise LakeError(message, hint="use a catalog that other processes can open: penstock.connect('./warehouse')")
     place = (type(catalog), str(catalog.name))
     return Place(table.name, zone, table.snapshot, dict(catalog.properties), place, tuple(given.name()), catalog)

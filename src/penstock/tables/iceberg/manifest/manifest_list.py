@@ -85,8 +85,8 @@ def read_manifest_list(place: str, io: Any) -> tuple[Any, ...]:
     for manifest in found:
         wrong = next((name for name in _NUMBERS if not _is_long(getattr(manifest, name))), None)
         if wrong is not None:
-            said = f"the manifest list {place} says of {manifest.manifest_path} a {wrong} of more than 64 bits"
-            raise LakeError(said, hint=hint)
+            message = f"the manifest list {place} says of {manifest.manifest_path} a {wrong} of more than 64 bits"
+            raise LakeError(message, hint=hint)
     return found
 
 

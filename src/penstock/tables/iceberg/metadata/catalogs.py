@@ -89,8 +89,8 @@ def open_catalog(source: CatalogSource) -> Any:
 def _without_uri(name: str) -> LakeError:
     """The error for a name that PyIceberg's configuration does not have; its own one names options of its command."""
     variable = f"PYICEBERG_CATALOG__{name.upper().replace('-', '_')}__URI"
-    said = f"catalog {name!r} cannot be opened: PyIceberg's configuration has no uri for it"
-    return LakeError(said, hint=f"describe it in .pyiceberg.yaml, or set {variable}")
+    message = f"catalog {name!r} cannot be opened: PyIceberg's configuration has no uri for it"
+    return LakeError(message, hint=f"describe it in .pyiceberg.yaml, or set {variable}")
 
 
 def embedded_catalog(warehouse: Path) -> Any:
@@ -113,6 +113,6 @@ def clear_errors(what: str, properties: Properties) -> Iterator[None]:
     except FileNotFoundError:
         raise LakeError(f"{what} does not exist", hint="check the path") from None
     except Exception as error:
-        said = one_line(error, properties) or type(error).__name__
+        message = one_line(error, properties) or type(error).__name__
         hint = "check its address, its configuration and the credentials"
-        raise LakeError(f"{what} cannot be opened: {said}", hint=hint) from error
+        raise LakeError(f"{what} cannot be opened: {message}", hint=hint) from error

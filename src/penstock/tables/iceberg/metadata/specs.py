@@ -65,8 +65,8 @@ class Specs(dict[int, Spec]):
     """Specs by id."""
 
     def __missing__(self, spec_id: int) -> Spec:
-        said = f"the table's metadata has no partition spec {spec_id}, which its files refer to"
-        raise LakeError(said, hint=f"it has {', '.join(map(str, sorted(self)))}; restore the metadata file")
+        message = f"the table's metadata has no partition spec {spec_id}, which its files refer to"
+        raise LakeError(message, hint=f"it has {', '.join(map(str, sorted(self)))}; restore the metadata file")
 
 
 def read_specs(metadata: Any, columns: Columns) -> Specs:

@@ -130,8 +130,8 @@ def _as_of(metadata: Any, asked: str | datetime, name: str) -> Any:
         raise LakeError(f"{name} had no snapshot at {asked.isoformat()}", hint=_known(metadata))
     found = metadata.snapshot_by_id(past[-1].snapshot_id)
     if found is None:
-        said = f"snapshot {past[-1].snapshot_id}, current at {asked.isoformat()}, has expired"
-        raise LakeError(f"{name}: {said}", hint=_known(metadata))
+        message = f"snapshot {past[-1].snapshot_id}, current at {asked.isoformat()}, has expired"
+        raise LakeError(f"{name}: {message}", hint=_known(metadata))
     return found
 
 

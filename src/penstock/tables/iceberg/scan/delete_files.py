@@ -90,8 +90,8 @@ def _ages(batch: FileBatch, rows: pa.Array | None) -> list[int]:
     numbers = numbers if rows is None else numbers.take(rows)
     if numbers.null_count:
         first = batch.column("file_path").take(pc.indices_nonzero(batch.column("sequence_number").is_null()))[0]
-        said = f"the manifest entry of {first} has no sequence number, so it cannot be told which deletes apply"
-        raise LakeError(said, hint="rewrite the table's manifests")
+        message = f"the manifest entry of {first} has no sequence number, so it cannot be told which deletes apply"
+        raise LakeError(message, hint="rewrite the table's manifests")
     return list(numbers.to_pylist())
 
 
@@ -108,8 +108,8 @@ def _values(batch: FileBatch, field: SpecField) -> pa.Array:
     """The values of one field; as they were stored where the transform is not known, as all files of a spec have it."""
     found = batch.stored(field.position) if field.type is None else batch.partition(field)
     if found is None:
-        said = f"values of the partition field {field.name} are not of the type {field.type}"
-        raise LakeError(f"{said}, so it cannot be told which deletes apply", hint="rewrite the table's manifests")
+        message = f"values of the partition field {field.name} are not of the type {field.type}"
+        raise LakeError(f"{message}, so it cannot be told which deletes apply", hint="rewrite the table's manifests")
     return found
 
 
@@ -130,6 +130,6 @@ def _delete_file(
 ) -> DeleteFile:
     kind = "vector" if form.upper() == "PUFFIN" else _KINDS[content]
     if kind == "equality" and not ids:
-        said = f"the equality deletes {path} name no columns, so it cannot be told which rows are deleted"
-        raise LakeError(said, hint="rewrite the table's manifests")
+        message = f"the equality deletes {path} name no columns, so it cannot be told which rows are deleted"
+        raise LakeError(message, hint="rewrite the table's manifests")
     return DeleteFile(kind, path, form.upper(), size, rows, age, tuple(ids or ()), named, offset, length)

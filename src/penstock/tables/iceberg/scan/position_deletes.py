@@ -61,8 +61,8 @@ class Positions:
     def _read(self, delete: DeleteFile) -> dict[str, Any]:
         file_format = format_named(delete.format)
         if file_format is None:
-            said = f"position deletes in {delete.format} are not supported ({delete.path})"
-            raise LakeError(said, hint=f"rewrite the table's delete files as {TITLES}")
+            message = f"position deletes in {delete.format} are not supported ({delete.path})"
+            raise LakeError(message, hint=f"rewrite the table's delete files as {TITLES}")
         with _clear_errors(delete), self._io.new_input(delete.path).open() as file:
             return _by_path(file_format.open(file).read(["file_path", "pos"]))
 

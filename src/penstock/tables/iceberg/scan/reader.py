@@ -143,9 +143,9 @@ class Reader:
         except FileNotFoundError:
             raise MissingError(f"{path} does not exist", hint=_HINT) from None
         except Exception as error:
-            said = one_line(error)
-            unmapped = any(words in said for words in _UNMAPPED)
-            raise LakeError(f"{path} cannot be read: {said}", hint=_MAPPING_HINT if unmapped else _HINT) from error
+            message = one_line(error)
+            unmapped = any(words in message for words in _UNMAPPED)
+            raise LakeError(f"{path} cannot be read: {message}", hint=_MAPPING_HINT if unmapped else _HINT) from error
         return found
 
     def _data_file(self, path: str, task: FileTask | None) -> Any:

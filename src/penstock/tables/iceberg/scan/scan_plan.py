@@ -210,8 +210,8 @@ def _check_formats(batch: FileBatch, judgement: Judgement) -> None:
     kinds = batch.column("file_format")
     for i in judgement.kept.tolist():
         if format_named(kinds[i].as_py()) is None:
-            said = f"{batch.column('file_path')[i]} is a file in {kinds[i]}, and only {TITLES} is supported"
-            raise LakeError(said, hint=f"rewrite the table's data files as {TITLES}, or filter them out")
+            message = f"{batch.column('file_path')[i]} is a file in {kinds[i]}, and only {TITLES} is supported"
+            raise LakeError(message, hint=f"rewrite the table's data files as {TITLES}, or filter them out")
 
 
 def _batches(version: Version, sources: Sources, manifests: Sequence[Any]) -> list[FileBatch]:
