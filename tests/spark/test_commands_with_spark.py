@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from uuid import uuid4
 
@@ -73,14 +72,22 @@ def test_a_missing_java_is_one_line(place: dict[str, str], tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds processes by /proc")
-@pytest.mark.parametrize("seconds", [0, 7], ids=["while Spark starts", "while a query runs"])
-def test_after_ctrl_c_nothing_is_left(place: dict[str, str], tmp_path: Path, seconds: float) -> None:
-    given = [*PENSTOCK, "sql", "SELECT sum(hash(id, id * 3)) FROM range(40000000000)"]
+@pytest.mark.parametrize("sign", ["java", "query"], ids=["while Spark starts", "while a query runs"])
+def test_after_ctrl_c_nothing_is_left(place: dict[str, str], tmp_path: Path, sign: str) -> None:
+    place["SPARK_SUBMIT_OPTS"] = f"{os.environ['SPARK_SUBMIT_OPTS']} -Djava.io.tmpdir={tmp_path}"
+    starts = "java_method('java.io.File', 'createTempFile', 'query-', '.runs')"
+    rows = f"SELECT if(id = 0, {starts}, sha2(string(id), 256)) AS text FROM range(40000000000)"
+    given = [*PENSTOCK, "sql", f"SELECT max(text) FROM ({rows})"]
     said = (tmp_path / "said").open("w")
     run = subprocess.Popen(given, env=place, cwd=tmp_path, stderr=said)
     try:
-        wait_until(lambda: "java" in _programs(place["PENSTOCK_MARK"]))
-        time.sleep(seconds)
+        wait_until(
+            lambda: (
+                run.poll() is not None
+                or sign in _programs(place["PENSTOCK_MARK"])
+                or any(tmp_path.glob(f"{sign}-*.runs"))
+            )
+        )
         run.send_signal(signal.SIGINT)
         assert run.wait(PATIENCE) == 130
         assert (tmp_path / "said").read_text() == "stopped\n"
