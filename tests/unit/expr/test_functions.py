@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,8 @@ def call(name: str, arrays: list[pa.Array], constants: Constants, zone: str = "U
     return Vector(found.values, union(found.failed, *(each.failed for each in vectors)))
 
 
-def calls(name: str) -> list[tuple[list[pa.Array], list[tuple[object] | None]]]:
+@cache
+def calls() -> list[tuple[list[pa.Array], list[tuple[object] | None]]]:
     """Arguments of every shape: one column, and a column with a constant before or behind it."""
     shapes: list[tuple[list[pa.Array], list[tuple[object] | None]]] = []
     for column in HARD.values():
@@ -80,7 +82,7 @@ def failed(vector: Vector) -> list[bool]:
 @pytest.mark.parametrize("name", list(FUNCTIONS))
 def test_slices_and_empty_arrays_are_computed_like_whole_ones(name: str) -> None:
     taken = 0
-    for arrays, constants in calls(name):
+    for arrays, constants in calls():
         long = len(arrays) > 1 and pa.types.is_integer(arrays[1].type) and pc.max(arrays[1]).as_py() > 10_000
         if long and name in ("lpad", "rpad"):
             continue  # `evaluate` asks first how long the text would be
@@ -152,7 +154,7 @@ def assert_monotone(name: str, column: pa.Array, result: Vector, law: Law) -> No
 
 @pytest.mark.parametrize("name", list(FUNCTIONS))
 def test_law_is_true_over_hard_values(name: str) -> None:
-    for arrays, constants in calls(name):
+    for arrays, constants in calls():
         known = cast_constants(name, arrays, constants)
         if known is None or constants.count(None) != 1:
             continue
