@@ -223,8 +223,9 @@ def test_files_with_fewer_and_more_columns_are_read_by_name(spark: SparkSession,
     )
 
 
-def test_hundred_shuffled_queries_leave_threads_and_sockets_where_they_were(
-    spark: SparkSession, layout: Layout
+@pytest.mark.parametrize("queries", [20, pytest.param(100, marks=pytest.mark.slow)])
+def test_shuffled_queries_leave_threads_and_sockets_where_they_were(
+    spark: SparkSession, layout: Layout, queries: int
 ) -> None:
     df = layout.ours(spark)
 
@@ -242,7 +243,7 @@ def test_hundred_shuffled_queries_leave_threads_and_sockets_where_they_were(
 
     run(10)
     before = census()
-    run(100)
+    run(queries)
     after = census()
     grown = tuple(b - a for a, b in zip(before, after, strict=True))
     assert all(number <= 3 for number in grown), f"threads of the JVM and of Python, sockets: {before} -> {after}"
