@@ -139,5 +139,5 @@ def integers(column: pa.Array | None, count: int, unknown: int) -> Numbers:
     """A column of numbers that may be missing."""
     if column is None:
         return np.full(count, unknown, np.int64)
-    found: Numbers = column.fill_null(unknown).to_numpy(zero_copy_only=False).astype(np.int64)
-    return found
+    numbers: Numbers = column.fill_null(unknown).to_numpy(zero_copy_only=False).astype(np.int64)
+    return numbers

@@ -49,7 +49,7 @@ def _with_type(part: str) -> str:
 
 
 def _look(storage: Storage) -> tuple[pa.Field, ...]:
-    found: list[pa.Field] = []
+    columns: list[pa.Field] = []
     path = storage.path
     while True:
         entries = storage.entries(path)
@@ -59,18 +59,18 @@ def _look(storage: Storage) -> tuple[pa.Field, ...]:
         if first is None:
             break
         raw, (name, text) = first
-        if name.lower() in (column.name.lower() for column in found):
+        if name.lower() in (column.name.lower() for column in columns):
             place = storage.url_of(f"{path}/{raw}")
             raise LayoutError(f"{place} is a partition of {name!r} inside another one", hint="rename one of the levels")
-        found.append(pa.field(name, _guess(text)))
+        columns.append(pa.field(name, _guess(text)))
         path = f"{path}/{raw}"
-    if not found:
+    if not columns:
         hint = "declare them, or read the directory with pyarrow or Spark directly"
         raise LayoutError(f"{storage.url} has no partition directories", hint=hint)
-    message = ", ".join(f"{quote_name(column.name)} {type_name(column.type)}" for column in found)
+    message = ", ".join(f"{quote_name(column.name)} {type_name(column.type)}" for column in columns)
     way = f'to be sure, declare it: partition_by="{message}"'
     warnings.warn(f"{storage.url}: partitioned as one branch shows; {way}", PenstockWarning, stacklevel=4)
-    return tuple(found)
+    return tuple(columns)
 
 
 def _guess(text: str | None) -> pa.DataType:

@@ -77,7 +77,7 @@ def _decode(raw: str, name: str, where: str) -> str:
             f"partition directory {name!r} in {where}: a % that is no escape", hint="rename it (%25 is a %)"
         )
     else:
-        octets = _ESCAPE.sub(lambda found: chr(int(found.group(1), 16)), _latin(raw)).encode("latin-1")
+        octets = _ESCAPE.sub(lambda match: chr(int(match.group(1), 16)), _latin(raw)).encode("latin-1")
         try:
             text = octets.decode()
         except UnicodeDecodeError:

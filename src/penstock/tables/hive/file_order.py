@@ -46,8 +46,8 @@ def order_of(name: str, columns: Sequence[pa.Field], pattern: str | None, zone: 
 def partition_texts(paths: Sequence[str], depth: int) -> list[list[str | None]]:
     """The texts of the partitions of files, column by column."""
     parts = [path.split("/")[:depth] for path in paths]
-    found = [[parsed[1] if (parsed := parse_name(name, "")) else None for name in row] for row in parts]
-    return [[row[i] for row in found] for i in range(depth)]
+    rows = [[parsed[1] if (parsed := parse_name(name, "")) else None for name in row] for row in parts]
+    return [[row[i] for row in rows] for i in range(depth)]
 
 
 def _by_name(texts: list[list[str | None]], columns: Sequence[pa.Field], zone: str) -> list[Place]:
@@ -97,7 +97,7 @@ def partition_times(
 def _written(pattern: str, texts: dict[str, str | None]) -> str | None:
     if any(text is None for text in texts.values()):
         return None
-    return _FIELD.sub(lambda found: str(texts[found.group(1).lower()]), pattern)
+    return _FIELD.sub(lambda match: str(texts[match.group(1).lower()]), pattern)
 
 
 def default_pattern(columns: Sequence[pa.Field]) -> str:

@@ -75,7 +75,7 @@ class HiveFeed:
             raise LakeError("a directory tree does not tell which rows were changed", hint="on_change: error or skip")
         self._polls: int | None = None  # how many epochs may still begin
         self._last: tuple[Position, Position, list[Work]] | None = None
-        self._said: set[str] = set()
+        self._warned: set[str] = set()
 
     def __getstate__(self) -> dict[str, Any]:
         return {"table": self.table, "options": self.options}
@@ -189,11 +189,11 @@ class HiveFeed:
         paths = plan.files.paths.take(pa.array(places)).to_pylist()
         sizes = plan.files.sizes.take(pa.array(places)).to_pylist()
         root = len(self.table.root_url.rstrip("/")) + 1
-        found = [
+        recent = [
             FoundFile(int(place), int(written[place]), path[root:], size)
             for place, path, size in zip(places, paths, sizes, strict=True)
         ]
-        files = begin.not_before(found)
+        files = begin.not_before(recent)
         directories, level = plan.report.level("directories"), plan.report.files
         pruned = directories.total - directories.kept
         look = Look(
@@ -229,8 +229,8 @@ class HiveFeed:
         if self.options.on_change == "error":
             hint = "a stream reads a file once: write new rows to new files, or set on_change to skip to go on without"
             raise LayoutError(message, hint=hint)
-        if file.path not in self._said:
-            self._said.add(file.path)
+        if file.path not in self._warned:
+            self._warned.add(file.path)
             warnings.warn(f"{message}; its new rows are not read", PenstockWarning, stacklevel=3)
 
     def _pending(self, files: Sequence[FoundFile], seen: Seen, epoch: Epoch) -> list[FoundFile]:
@@ -310,8 +310,10 @@ class HiveFeed:
 
     def _read(self, at: Mapping[str, Any]) -> tuple[Seen, Epoch | None]:
         """Where a position stands."""
-        told = at.get("epoch")
-        epoch = None if told is None else Epoch(read_seen(told["target"]), told["order"], as_key(told["after"]))
+        pending = at.get("epoch")
+        epoch = (
+            None if pending is None else Epoch(read_seen(pending["target"]), pending["order"], as_key(pending["after"]))
+        )
         if epoch is not None and epoch.order != self._order_name:
             message = f"the checkpoint stands among files in the order {epoch.order}, and now it is {self._order_name}"
             raise LakeError(message, hint="run the stream to the end of what is there with the old order first")

@@ -32,17 +32,17 @@ Mapping = tuple[Shredded, ...]
 
 def first_file(storage: Storage, columns: Sequence[pa.Field]) -> str:
     """The path of some data file: the first in the first branch that has one."""
-    found = _first_below(storage, storage.path, len(columns))
-    if found is None:
+    path = _first_below(storage, storage.path, len(columns))
+    if path is None:
         hint = "give the schema, or check the root and the declared partition columns"
         deep = counted(len(columns), "directory")
         raise LayoutError(f"{storage.url} has no data file {deep} below it", hint=hint)
-    return found
+    return path
 
 
 def _first_below(storage: Storage, path: str, depth: int) -> str | None:
-    found = storage.entries(path)
-    entries = (found.entry(i) for i in found.in_order() if not is_hidden(found.names[i]))
+    listing = storage.entries(path)
+    entries = (listing.entry(i) for i in listing.in_order() if not is_hidden(listing.names[i]))
     if depth == 0:
         files = (e for e in entries if not e.is_directory and is_data_file(e.name))
         return next((f"{path}/{e.name}" for e in files if e.size), None)
@@ -91,35 +91,35 @@ def read_file(
         whole = [by_name.get(f.name.lower()) for f in fields]
         wanted = shredded.stored([name for name in whole if name is not None], served)
         table = rows.read([name for name in rows.schema.names if name in wanted])
-    given: dict[Expr, pa.Array] = {term: as_type(shredded.key(term, table), term.type) for term in served}
+    key_values: dict[Expr, pa.Array] = {term: as_type(shredded.key(term, table), term.type) for term in served}
     if not len(fields):
-        return table.select([]), given  # the rows without any column, which still are as many
+        return table.select([]), key_values  # the rows without any column, which still are as many
     columns = [
         pa.nulls(table.num_rows, f.type) if name is None else _column(shredded.column(name, table), name, f, url)
         for name, f in zip(whole, fields, strict=True)
     ]
-    return pa.table(columns, schema=fields), given
+    return pa.table(columns, schema=fields), key_values
 
 
 def _column(column: pa.Array, name: str, field: pa.Field, url: str) -> pa.Array:
-    found = normalize(column.type)
-    if is_nested(found) or _is_read_as(found, field.type):
+    file_type = normalize(column.type)
+    if is_nested(file_type) or _is_read_as(file_type, field.type):
         with suppress(pa.ArrowException):
             return as_type(column, field.type)
-    message = f"{url}: column {name} is {type_name(found)}, the table has {type_name(field.type)}"
+    message = f"{url}: column {name} is {type_name(file_type)}, the table has {type_name(field.type)}"
     raise LayoutError(message, hint="fix the file, or declare the schema")
 
 
-def _is_read_as(found: pa.DataType, wanted: pa.DataType) -> bool:
+def _is_read_as(file_type: pa.DataType, wanted: pa.DataType) -> bool:
     """Whether Spark reads a file's type as another: a wider number, octets as text, moments without a zone as UTC's.
 
     Arrow would also make 5 of the text '5', and then fail on the next row.
     """
-    if found == wanted or pa.types.is_null(found) or {found, wanted} == {pa.string(), pa.binary()}:
+    if file_type == wanted or pa.types.is_null(file_type) or {file_type, wanted} == {pa.string(), pa.binary()}:
         return True
-    if is_numeric(found) and is_numeric(wanted):
-        return bool(common_type(found, wanted) == wanted)
-    return (found, wanted) == (TIMESTAMP_NTZ, TIMESTAMP)
+    if is_numeric(file_type) and is_numeric(wanted):
+        return bool(common_type(file_type, wanted) == wanted)
+    return (file_type, wanted) == (TIMESTAMP_NTZ, TIMESTAMP)
 
 
 @contextmanager

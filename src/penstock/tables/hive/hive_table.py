@@ -123,11 +123,11 @@ class HiveTable(Source):
             raise EvaluationError(f"{task.residual} needs _metadata together with the rows", hint=hint)
         lookups = [term for term in dict.fromkeys(terms) if isinstance(term, Lookup)]
         whole = {n for n in names if n not in keys} | {column_of(term) for term in terms if term not in lookups}
-        table, given = read_file(self.storage, task.path, self.file_schema, whole, lookups)
+        table, key_values = read_file(self.storage, task.path, self.file_schema, whole, lookups)
         for column in self.columns:
             value = pa.scalar(task.partition[column.name].value, column.type)
             table = table.append_column(column, pa.repeat(value, table.num_rows))
-        return matching_rows(table, task.residual, names, keys, self.context.timezone, given)
+        return matching_rows(table, task.residual, names, keys, self.context.timezone, key_values)
 
 
 def hive(

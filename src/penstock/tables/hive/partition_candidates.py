@@ -67,14 +67,14 @@ def candidates(places: Sequence[str], listings: Sequence[Entries], key: str, loo
     owners = np.repeat(np.arange(len(listings)), sizes)
     inside = np.arange(sum(sizes)) - np.repeat(np.cumsum([0, *sizes[:-1]]), sizes) if sizes else owners
     texts, partitions = plain_texts([name for listing in listings for name in listing.names], key)
-    found = Candidates(places, listings, owners, inside, texts)
-    odd = [i for i in found.in_order(np.flatnonzero(~partitions)) if not is_hidden(found.name(i))]
+    entries = Candidates(places, listings, owners, inside, texts)
+    odd = [i for i in entries.in_order(np.flatnonzero(~partitions)) if not is_hidden(entries.name(i))]
     if odd:
-        looked = {i: look(found.entry(i), places[owners[i]]) for i in odd}
+        looked = {i: look(entries.entry(i), places[owners[i]]) for i in odd}
         read = sorted(i for i, text in looked.items() if text is not None)
         partitions[read] = True
         answers = pa.array([looked[i][0] for i in read], pa.string())  # type: ignore[index]
         mask = np.zeros(len(owners), np.bool_)
         mask[read] = True
-        found = replace(found, texts=pc.replace_with_mask(texts, pa.array(mask), answers))
-    return found.take(partitions)
+        entries = replace(entries, texts=pc.replace_with_mask(texts, pa.array(mask), answers))
+    return entries.take(partitions)

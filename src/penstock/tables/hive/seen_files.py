@@ -94,8 +94,8 @@ class Seen:
     def json(self) -> dict[str, Any]:
         """As a position holds it."""
         packed = b"".join(name + tag for name, tag in sorted(self.names.items()))
-        told = {"edge": list(self.edge), "front": list(self.front), "names": _text(packed)}
-        return told | ({"waiting": _text(b"".join(sorted(self.waiting)))} if self.waiting else {})
+        fields = {"edge": list(self.edge), "front": list(self.front), "names": _text(packed)}
+        return fields | ({"waiting": _text(b"".join(sorted(self.waiting)))} if self.waiting else {})
 
 
 def read_seen(json: Mapping[str, Any]) -> Seen:

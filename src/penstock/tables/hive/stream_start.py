@@ -46,8 +46,8 @@ class Beginning:
     @property
     def floor_json(self) -> dict[str, Any]:
         """What stays with the position."""
-        found = {"floor": self.floor, "time_floor": self.time_floor}
-        return {name: value for name, value in found.items() if value is not None}
+        floors = {"floor": self.floor, "time_floor": self.time_floor}
+        return {name: value for name, value in floors.items() if value is not None}
 
     def with_floor(self, position: Mapping[str, Any]) -> Beginning:
         """With the floor of a position, whatever the options say now."""
@@ -104,11 +104,11 @@ def _values(text: str, table: HiveTable) -> list[tuple[pa.Field, str]]:
     """The values of a partition, as far as they are given; each must fit its column."""
     shown = "/".join(f"{column.name}=…" for column in table.columns)
     try:
-        found = [parse_name(name, "") for name in text.strip("/").split("/")]
+        names = [parse_name(name, "") for name in text.strip("/").split("/")]
     except LayoutError as error:
         raise LakeError(f"starting is {text!r}: {error.message}", hint=_HINT.format(shown)) from None
     pairs: list[tuple[pa.Field, str]] = []
-    for i, parsed in enumerate(found):
+    for i, parsed in enumerate(names):
         fits = parsed is not None and i < len(table.columns) and parsed[0].lower() == table.columns[i].name.lower()
         value = parsed[1] if parsed is not None and fits else None
         if value is None:

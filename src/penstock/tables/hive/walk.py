@@ -102,23 +102,25 @@ class Walk:
 
     def _descend(self, parents: Branch, depth: int) -> Branch:
         column = self.columns[depth]
-        found = candidates(parents.paths, self.lister.list_all(parents.paths), column.name, self._look_at(column))
-        judgement = self._judge_level(found, parents, depth)
+        partitions = candidates(parents.paths, self.lister.list_all(parents.paths), column.name, self._look_at(column))
+        judgement = self._judge_level(partitions, parents, depth)
         files = [
-            i for i in judgement.kept if self._is_empty_file(found.entry(i), parents.paths[found.owners[i]], column)
+            i
+            for i in judgement.kept
+            if self._is_empty_file(partitions.entry(i), parents.paths[partitions.owners[i]], column)
         ]
         if files:
-            found = found.take(~np.isin(np.arange(found.count), files))
-            judgement = self._judge_level(found, parents, depth)
-        self._note_type(found, judgement, column)
+            partitions = partitions.take(~np.isin(np.arange(partitions.count), files))
+            judgement = self._judge_level(partitions, parents, depth)
+        self._note_type(partitions, judgement, column)
         self.levels.append(judgement)
-        kept = found.in_order(judgement.kept)
-        texts = [*parents.texts_of(found.owners[kept]), found.texts.take(pa.array(kept, pa.int64()))]
-        return Branch([found.path(i) for i in kept], texts)
+        kept = partitions.in_order(judgement.kept)
+        texts = [*parents.texts_of(partitions.owners[kept]), partitions.texts.take(pa.array(kept, pa.int64()))]
+        return Branch([partitions.path(i) for i in kept], texts)
 
-    def _judge_level(self, found: Candidates, parents: Branch, depth: int) -> Judgement:
-        facts = self._facts([*parents.texts_of(found.owners), found.texts])
-        return judge(self._pruner_at(depth), Containers(found.count, facts))
+    def _judge_level(self, partitions: Candidates, parents: Branch, depth: int) -> Judgement:
+        facts = self._facts([*parents.texts_of(partitions.owners), partitions.texts])
+        return judge(self._pruner_at(depth), Containers(partitions.count, facts))
 
     def _pruner_at(self, depth: int) -> Pruner:
         """The predicate without what only the types of deeper levels say: a directory there may not fit its type."""
@@ -133,16 +135,16 @@ class Walk:
         """The text of a partition directory in a tuple, or None for an empty file."""
         if self._is_empty_file(entry, where, column):
             return None
-        found = parse_name(entry.name, self.lister.storage.url_of(where))
+        parsed = parse_name(entry.name, self.lister.storage.url_of(where))
         place = self.lister.storage.url_of(f"{where}/{entry.name}")
-        if found is None:
+        if parsed is None:
             raise LayoutError(f"{place} is not a partition directory of {column.name!r}", hint=_MOVE)
-        if found[0].lower() != column.name.lower():
+        if parsed[0].lower() != column.name.lower():
             hint = "declare the partition columns in the order of the directories, or move the directory away"
-            raise LayoutError(f"{place} is a partition of {found[0]!r}, expected {column.name!r}", hint=hint)
-        if found[1] is None and not column.nullable:
+            raise LayoutError(f"{place} is a partition of {parsed[0]!r}, expected {column.name!r}", hint=hint)
+        if parsed[1] is None and not column.nullable:
             raise LayoutError(f"{place} stands for NULL, but {column.name} is declared NOT NULL")
-        return (found[1],)
+        return (parsed[1],)
 
     def _is_empty_file(self, entry: Entry, where: str, column: pa.Field) -> bool:
         """Whether an entry of a level is a file without rows; a file with rows is an error, for no value is known."""
@@ -151,12 +153,12 @@ class Walk:
             raise LayoutError(f"{place} is a file beside the partition directories of {column.name!r}", hint=_MOVE)
         return not entry.is_directory
 
-    def _note_type(self, found: Candidates, judgement: Judgement, column: pa.Field) -> None:
+    def _note_type(self, partitions: Candidates, judgement: Judgement, column: pa.Field) -> None:
         """Record a declared type that not one directory of a level fits."""
         fact = next(f for f in judgement.containers.facts if isinstance(f, Exact) and f.name == column.name)
-        if fact.known is None or fact.known.all() or (fact.known & mask_of(found.texts.is_valid())).any():
+        if fact.known is None or fact.known.all() or (fact.known & mask_of(partitions.texts.is_valid())).any():
             return
-        kind, example = type_name(column.type), found.name(int(np.argmin(fact.known)))
+        kind, example = type_name(column.type), partitions.name(int(np.argmin(fact.known)))
         problem = f"no directory of {column.name} can be read as {kind}, for example {example!r}"
         self.notes.append(f"{self.lister.storage.url}: {problem}; declare another type")
 
@@ -203,11 +205,11 @@ class Walk:
 
     def _too_deep(self, entry: Entry, where: str) -> LayoutError:
         place, last = self.lister.storage.url_of(f"{where}/{entry.name}"), self.columns[-1].name
-        found = parse_name(entry.name, self.lister.storage.url_of(where))
-        if found is None:
+        parsed = parse_name(entry.name, self.lister.storage.url_of(where))
+        if parsed is None:
             return LayoutError(f"{place} is a directory inside a partition of {last!r}, expected files", hint=_MOVE)
-        hint = f"add {found[0]} to the declared partition columns, or move the directory away"
-        return LayoutError(f"{place} is a partition of {found[0]!r} below the last column {last!r}", hint=hint)
+        hint = f"add {parsed[0]} to the declared partition columns, or move the directory away"
+        return LayoutError(f"{place} is a partition of {parsed[0]!r} below the last column {last!r}", hint=hint)
 
 
 def judge(pruner: Pruner, containers: Containers) -> Judgement:

@@ -164,8 +164,8 @@ class IcebergTable(Source):
         """
         pruner = Pruner(bind(self, where), self.context.timezone)
         judged = judge_files(self.version, self.sources, pruner)
-        found = list_partitions(self.version, judged, delete_batches(self.version, self.sources))
-        return as_grid(found, self.context.timezone)
+        partitions = list_partitions(self.version, judged, delete_batches(self.version, self.sources))
+        return as_grid(partitions, self.context.timezone)
 
     def relations(self) -> Relations:
         """Relations over Spark's own Parquet reader; they stay with this version of the table."""
@@ -191,7 +191,7 @@ class IcebergTable(Source):
             raise SchemaError(
                 f"{name} is a {type_name(kind)}, which has no order", hint="name a column of plain values"
             )
-        found = Column((name,), kind)
+        term = Column((name,), kind)
         pruner = Pruner(bind(self, where), self.context.timezone)
-        plan = plan_files(self.version, self.sources, pruner, also=[found])
-        return extreme(plan, Reader(self.version, self.sources.io, self.context.timezone), found, largest)
+        plan = plan_files(self.version, self.sources, pruner, also=[term])
+        return extreme(plan, Reader(self.version, self.sources.io, self.context.timezone), term, largest)

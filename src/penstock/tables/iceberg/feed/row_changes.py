@@ -47,7 +47,7 @@ class IcebergRows:
         """The matching rows; with `changes`, each with what became of it."""
         if work.before is None:
             for rows in self._files(work.tasks):
-                yield self._told(rows, "insert", work.snapshot) if self.changes else rows
+                yield self._with_change(rows, "insert", work.snapshot) if self.changes else rows
             return
         before, after = list(self._files(work.before)), list(self._files(work.tasks))
         old, new = (Counter(key for part in parts for key in _keys(part)) for parts in (before, after))
@@ -74,9 +74,9 @@ class IcebergRows:
                 chosen[i] = left[key] > 0
                 left[key] -= int(chosen[i])
             if chosen.any():
-                yield self._told(part.filter(pa.array(chosen)), what, snapshot)
+                yield self._with_change(part.filter(pa.array(chosen)), what, snapshot)
 
-    def _told(self, rows: pa.Table, what: str, snapshot: int | None) -> pa.Table:
+    def _with_change(self, rows: pa.Table, what: str, snapshot: int | None) -> pa.Table:
         for column, value in zip(CHANGE_COLUMNS, (what, snapshot), strict=True):
             rows = rows.append_column(column, pa.repeat(pa.scalar(value, column.type), rows.num_rows))
         return rows

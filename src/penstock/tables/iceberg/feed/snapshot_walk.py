@@ -169,7 +169,7 @@ def _partitions(plan: Plan) -> tuple[int, int]:
         table = pa.table(columns, names=[f"{i} {f.name}" for i, f in enumerate(facts)] or ["none"])
         seen[table.schema].append(_distinct(table))
         kept[table.schema].append(_distinct(table.take(pa.array(judgement.kept))))
-    numbers = [sum(_distinct(pa.concat_tables(own)).num_rows for own in found.values()) for found in (seen, kept)]
+    numbers = [sum(_distinct(pa.concat_tables(own)).num_rows for own in tables.values()) for tables in (seen, kept)]
     return numbers[0], numbers[1]
 
 

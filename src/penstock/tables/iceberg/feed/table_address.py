@@ -30,27 +30,27 @@ class Place:
     def open(self) -> IcebergTable:
         """The table as it is now."""
         if self.catalog is None:
-            found = iceberg(self.name, storage=self.properties, timezone=self.timezone)
+            table = iceberg(self.name, storage=self.properties, timezone=self.timezone)
         else:
             with clear_errors(self.name, self.properties):
                 if self._opened is None:
                     kind, name = self.catalog
                     self._opened = kind(name, **self.properties)
-                found = from_pyiceberg(self._opened.load_table(self.identifier), self.name, self.timezone)
-        return replace(found, snapshot=self.snapshot)
+                table = from_pyiceberg(self._opened.load_table(self.identifier), self.name, self.timezone)
+        return replace(table, snapshot=self.snapshot)
 
 
 def place_of(table: IcebergTable) -> Place:
     """Where a table lies."""
     from pyiceberg.table import StaticTable
 
-    given = table.table
+    handle = table.table
     zone = table.context.timezone
-    if isinstance(given, StaticTable):
-        return Place(table.name, zone, table.snapshot, dict(given.io.properties), None)
-    catalog = given.catalog
+    if isinstance(handle, StaticTable):
+        return Place(table.name, zone, table.snapshot, dict(handle.io.properties), None)
+    catalog = handle.catalog
     if ":memory:" in str(catalog.properties.get("uri", "")):
         message = f"{table.name} is in a catalog that lives in the memory of this process"
         raise LakeError(message, hint="use a catalog that other processes can open: penstock.connect('./warehouse')")
     place = (type(catalog), str(catalog.name))
-    return Place(table.name, zone, table.snapshot, dict(catalog.properties), place, tuple(given.name()), catalog)
+    return Place(table.name, zone, table.snapshot, dict(catalog.properties), place, tuple(handle.name()), catalog)

@@ -101,8 +101,8 @@ def flatten(header: Header) -> Flat | None:
                 todo += [(child, _name(child)) for child in reversed(children)]
             else:
                 partition = [_partition_column(i, child) for i, child in enumerate(children)]
-                found = zip(children, partition, strict=True)
-                fields += [{"name": p.name, "type": types.plain(c["type"])} for c, p in found if p.name is not None]
+                named = zip(children, partition, strict=True)
+                fields += [{"name": p.name, "type": types.plain(c["type"])} for c, p in named if p.name is not None]
             continue
         if name is not None:
             columns.append(name)
@@ -115,15 +115,15 @@ def flatten(header: Header) -> Flat | None:
 
 def _name(field: Mapping[str, Any]) -> str | None:
     """The column that a field is; None for records, and for fields that nobody needs."""
-    found = NAMES.get(int(field.get("field-id", -1)))
-    if found is None and field.get("name") in ManifestRecord._fields and _branches(field["type"]) == ["string"]:
+    name = NAMES.get(int(field.get("field-id", -1)))
+    if name is None and field.get("name") in ManifestRecord._fields and _branches(field["type"]) == ["string"]:
         return str(field["name"])
-    return found
+    return name
 
 
 def _id(field: Mapping[str, Any]) -> int | None:
-    found = field.get("field-id")
-    return None if found is None else int(found)
+    field_id = field.get("field-id")
+    return None if field_id is None else int(field_id)
 
 
 def _partition_column(position: int, field: Mapping[str, Any]) -> PartitionColumn:
@@ -159,16 +159,16 @@ class _Types:
             return self.plain(self._named[kind])
         if not isinstance(kind, dict):
             return kind
-        found = {key: self.plain(kind[key]) for key in ("type", "items", "values") if key in kind}
-        found |= {key: kind[key] for key in ("size", "symbols") if key in kind}
+        plain = {key: self.plain(kind[key]) for key in ("type", "items", "values") if key in kind}
+        plain |= {key: kind[key] for key in ("size", "symbols") if key in kind}
         if "fields" in kind:
-            found["fields"] = [{"name": f["name"], "type": self.plain(f["type"])} for f in kind["fields"]]
+            plain["fields"] = [{"name": f["name"], "type": self.plain(f["type"])} for f in kind["fields"]]
         if "name" in kind:
             names = [kind["name"], f"{kind['namespace']}.{kind['name']}"] if "namespace" in kind else [kind["name"]]
             self._named |= dict.fromkeys(names, kind)
             self._count += 1
-            found["name"] = f"type{self._count}"
-        return found
+            plain["name"] = f"type{self._count}"
+        return plain
 
 
 def _read_long(data: bytes, at: int) -> tuple[int, int]:

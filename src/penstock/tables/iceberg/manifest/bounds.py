@@ -71,8 +71,8 @@ def _decoder(kind: IcebergType) -> Decoder | None:
         case types.DecimalType():
             decimal = pa.decimal128(kind.precision, kind.scale)
             return lambda values, _: decimals(values, decimal)
-    found = _fixed_widths().get(str(kind))
-    return None if found is None else lambda values, upper: _numbers(values, *found, upper)
+    fixed = _fixed_widths().get(str(kind))
+    return None if fixed is None else lambda values, upper: _numbers(values, *fixed, upper)
 
 
 # For each length a bound may have: how its bytes are read, and what is then done with the number.
@@ -97,16 +97,16 @@ def _fixed_widths() -> dict[str, tuple[pa.DataType, Widths]]:
 def _numbers(values: pa.Array, to: pa.DataType, widths: Widths, upper: bool | None) -> pa.Array:
     """Numbers of fixed width, each read by the length it has."""
     storage = pa.uint8() if to == pa.bool_() else _storage(to)
-    found = np.zeros(len(values), storage.to_pandas_dtype())
+    decoded = np.zeros(len(values), storage.to_pandas_dtype())
     known = np.zeros(len(values), np.bool_)
     for width, reading in widths.items():
         rows, octets = of_length(values, width)
         if rows is None:
             continue
         numbers, fits = _read(octets, reading, upper)
-        found[rows] = numbers if fits is None else np.where(fits, numbers, 0)
+        decoded[rows] = numbers if fits is None else np.where(fits, numbers, 0)
         known[rows] = True if fits is None else fits
-    array = pa.array(found, storage, mask=None if known.all() else ~known, from_pandas=False)
+    array = pa.array(decoded, storage, mask=None if known.all() else ~known, from_pandas=False)
     return array.cast(to) if to == pa.bool_() else array.view(to)
 
 
@@ -153,8 +153,8 @@ def _buffers(values: pa.Array) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.ui
     _, offsets, data = values.buffers()
     if offsets is None or not len(values):
         return np.zeros(1, np.int32), np.zeros(0, np.uint8)
-    found = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1]
-    return found, np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    value_offsets = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1]
+    return value_offsets, np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
 
 
 def as_text(values: pa.Array) -> pa.Array:
@@ -207,9 +207,9 @@ def uuid_text(values: pa.Array) -> pa.Array:
     text = np.full((len(octets), 36), ord("-"), np.uint8)
     text[:, [i for i in range(36) if i not in _UUID_HYPHENS]] = nibbles
     offsets = np.arange(len(octets) + 1, dtype=np.int32) * 36
-    found = pa.StringArray.from_buffers(len(octets), pa.py_buffer(offsets), pa.py_buffer(text))
+    texts = pa.StringArray.from_buffers(len(octets), pa.py_buffer(offsets), pa.py_buffer(text))
     if isinstance(rows, slice):
-        return found
+        return texts
     places = np.full(len(values), -1, np.int64)
     places[rows] = np.arange(len(rows))
-    return found.take(pa.array(places, mask=places < 0))
+    return texts.take(pa.array(places, mask=places < 0))

@@ -6,12 +6,12 @@ are decoded when a predicate first asks about them, and never otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +31,8 @@ from penstock.tables.iceberg.manifest.manifest_statistics import ManifestEntries
 from penstock.tables.iceberg.manifest.null_counts import count_rows
 from penstock.tables.iceberg.metadata.schema_columns import Columns
 from penstock.tables.iceberg.metadata.specs import Spec, SpecField, dropped
+
+T = TypeVar("T")
 
 # Manifests with fewer files than this are put together.
 _ENOUGH = 20_000
@@ -95,15 +97,13 @@ class FileBatch:
     def logical(self, columns: Columns) -> list[Logical]:
         """Which logical values the files hold, as far as their entries say it."""
         key = ("logical", columns.key)
-        found: list[Logical] = self._once(key, lambda: read_logical(self.column(LOGICAL), columns))
-        return found
+        return self._once(key, lambda: read_logical(self.column(LOGICAL), columns))
 
     def containers(self, columns: Columns, used: Sequence[Column], keys: Sequence[HotKey] = ()) -> Containers:
         """The files with what is known of the columns, and of the keys of maps, that a predicate uses."""
         paths = tuple(sorted({column.path for column in used}))
         key = ("containers", columns.key, paths, tuple(keys))
-        found: Containers = self._once(key, lambda: self._containers(columns, paths, keys))
-        return found
+        return self._once(key, lambda: self._containers(columns, paths, keys))
 
     def _containers(self, columns: Columns, paths: Sequence[tuple[str, ...]], keys: Sequence[HotKey]) -> Containers:
         partition = (self._exact(spec_field) for spec_field in self.spec.fields)
@@ -124,16 +124,14 @@ class FileBatch:
             return None
         term = spec_field.term if spec_field.term is not None else dropped(spec_field)
         key = ("exact", spec_field.position, term)
-        found: Exact = self._once(key, lambda: Exact(term, values, name=spec_field.name))
-        return found
+        return self._once(key, lambda: Exact(term, values, name=spec_field.name))
 
     def _bounds(self, columns: Columns, path: tuple[str, ...]) -> Bounds | None:
         if path not in columns.ids:
             return None
         field_id, kind = columns.ids[path]
         key = ("bounds", field_id, str(kind), path, path in columns.required)
-        found: Bounds = self._once(key, lambda: self._make_bounds(field_id, kind, path, columns))
-        return found
+        return self._once(key, lambda: self._make_bounds(field_id, kind, path, columns))
 
     def _make_bounds(self, field_id: int, kind: Any, path: tuple[str, ...], columns: Columns) -> Bounds:
         lower, upper = (_joined([part.bounds(field_id, kind)[i] for part in self.parts]) for i in (0, 1))
@@ -154,10 +152,10 @@ class FileBatch:
         lower, upper, nulls, nans, values = (_where(known, each) for each in (lower, upper, nulls, nans, values))
         return Bounds(hot.term, lower, upper, nulls, nans, values, label=f"bounds of {hot.term}")
 
-    def _once(self, key: Any, make: Any) -> Any:
+    def _once(self, key: Any, make: Callable[[], T]) -> T:
         if key not in self._made:
             self._made[key] = make()
-        return self._made[key]
+        return cast(T, self._made[key])
 
 
 def _joined(parts: Sequence[pa.Array | None]) -> pa.Array | None:

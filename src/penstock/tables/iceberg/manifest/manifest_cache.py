@@ -76,8 +76,8 @@ class ManifestCache:
     def many(self, manifests: Sequence[ManifestFile], io: FileIO) -> list[ManifestEntries]:
         """The entries of several manifests, in their order; those that are not in memory are read at the same time."""
         keys = [self._key(manifest, io) for manifest in manifests]
-        found = [self._from_memory(key) for key in keys]
-        missing = [i for i, entries in enumerate(found) if entries is None]
+        in_memory = [self._from_memory(key) for key in keys]
+        missing = [i for i, entries in enumerate(in_memory) if entries is None]
 
         def read(i: int) -> ManifestEntries:
             return self._entries(keys[i], manifests[i], io)
@@ -88,7 +88,7 @@ class ManifestCache:
         else:
             read_now = [read(i) for i in missing]
         came = dict(zip(missing, read_now, strict=True))
-        return [came[i] if entries is None else entries for i, entries in enumerate(found)]
+        return [came[i] if entries is None else entries for i, entries in enumerate(in_memory)]
 
     def _key(self, manifest: ManifestFile, io: FileIO) -> bytes:
         """The key of a manifest, which is made once for each object that a manifest list gave."""
@@ -110,39 +110,39 @@ class ManifestCache:
     def _entries(self, key: bytes, manifest: ManifestFile, io: FileIO) -> ManifestEntries:
         """From memory; or from the thread that is reading it now; or read here, for all who wait."""
         with self._lock:
-            found = self._use(key)
-            if found is not None:
-                return found
+            entries = self._use(key)
+            if entries is not None:
+                return entries
             coming = self._coming.get(key)
             if coming is None:
                 mine = self._coming[key] = Future()
         if coming is not None:
-            found = coming.result()
+            entries = coming.result()
             with self._lock:
                 self.origins["memory"] += 1
-            return found
+            return entries
         try:
-            found, origin = self._read(key, manifest, io)
+            entries, origin = self._read(key, manifest, io)
         except BaseException as error:
             self._done(key)
             mine.set_exception(error)
             raise
         with self._lock:
             self.origins[origin] += 1
-            self._keep(key, found)
+            self._keep(key, entries)
         self._done(key)
-        mine.set_result(found)
-        return found
+        mine.set_result(entries)
+        return entries
 
     def _from_memory(self, key: bytes) -> ManifestEntries | None:
         with self._lock:
             return self._use(key)
 
     def _use(self, key: bytes) -> ManifestEntries | None:
-        found = self._kept.get(key)
-        if found is not None:
+        entries = self._kept.get(key)
+        if entries is not None:
             self.origins["memory"] += 1
-        return found
+        return entries
 
     def _read(self, key: bytes, manifest: ManifestFile, io: FileIO) -> tuple[ManifestEntries, str]:
         table, origin = self._store.load(key), "disk"

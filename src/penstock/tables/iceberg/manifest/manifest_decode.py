@@ -72,10 +72,10 @@ def decode_manifest(manifest: ManifestFile, io: FileIO) -> pa.Table:
     reason = "its entries cannot be decoded"
     for read in (_read_fast, read_entrywise):
         columns = read(header, data)
-        found = None if columns is None else _live(_normal(columns, manifest, version, header), manifest)
-        if found is not None and (wrong := _wrong_size(found, manifest, data)) is None:
-            return found
-        reason = reason if found is None else str(wrong)
+        entries = None if columns is None else _live(_normal(columns, manifest, version, header), manifest)
+        if entries is not None and (wrong := _wrong_size(entries, manifest, data)) is None:
+            return entries
+        reason = reason if entries is None else str(wrong)
     raise _damaged(path, reason)
 
 
@@ -96,14 +96,14 @@ def _damaged(path: str, reason: str) -> StorageError:
     return StorageError(f"the manifest {path} is damaged: {reason}", hint=_DAMAGED)
 
 
-def _wrong_size(found: pa.Table, manifest: ManifestFile, data: bytes) -> str | None:
+def _wrong_size(entries: pa.Table, manifest: ManifestFile, data: bytes) -> str | None:
     """What is missing, by the manifest list; lists of version 1 need not say how many entries there are.
 
     Without a count, a file that ends early between two blocks looks whole: only its length tells.
     """
     counts = [c for c in (manifest.added_files_count, manifest.existing_files_count) if c is not None and c >= 0]
-    if len(counts) == 2 and sum(counts) != found.num_rows:
-        return f"it has {found.num_rows:,} live entries, and the manifest list says {sum(counts):,}"
+    if len(counts) == 2 and sum(counts) != entries.num_rows:
+        return f"it has {entries.num_rows:,} live entries, and the manifest list says {sum(counts):,}"
     if len(counts) < 2 and len(data) < manifest.manifest_length:
         return f"it has {len(data):,} bytes, and the manifest list says {manifest.manifest_length:,}"
     return None

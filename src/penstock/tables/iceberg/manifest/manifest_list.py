@@ -77,17 +77,17 @@ def read_manifest_list(place: str, io: Any) -> tuple[Any, ...]:
 
     hint = "the table's metadata is damaged or was cleaned up; open an older snapshot, or restore the file"
     try:
-        found = tuple(read(io.new_input(place)))
+        manifests = tuple(read(io.new_input(place)))
     except FileNotFoundError:
         raise StorageError(f"the manifest list {place} does not exist", hint=hint) from None
     except Exception as error:
         raise LakeError(f"the manifest list {place} cannot be read: {error}", hint=hint) from error
-    for manifest in found:
+    for manifest in manifests:
         wrong = next((name for name in _NUMBERS if not _is_long(getattr(manifest, name))), None)
         if wrong is not None:
             message = f"the manifest list {place} says of {manifest.manifest_path} a {wrong} of more than 64 bits"
             raise LakeError(message, hint=hint)
-    return found
+    return manifests
 
 
 def _is_long(number: int | None) -> bool:
@@ -102,10 +102,10 @@ def summary_facts(manifests: Sequence[Any], spec: Spec) -> list[Fact]:
 def _summary(manifests: Sequence[Any], field: SpecField) -> Bounds | None:
     if field.term is None or field.type is None:
         return None
-    found = [_at(manifest.partitions, field.position) for manifest in manifests]
-    lower = pa.array([None if s is None else s.lower_bound for s in found], pa.binary())
-    upper = pa.array([None if s is None else s.upper_bound for s in found], pa.binary())
-    nulls, nans, values = zip(*(_counts(s, is_float(field.type)) for s in found), strict=True)
+    summaries = [_at(manifest.partitions, field.position) for manifest in manifests]
+    lower = pa.array([None if s is None else s.lower_bound for s in summaries], pa.binary())
+    upper = pa.array([None if s is None else s.upper_bound for s in summaries], pa.binary())
+    nulls, nans, values = zip(*(_counts(s, is_float(field.type)) for s in summaries), strict=True)
     return Bounds(
         field.term,
         decode_bounds(lower, field.kind),

@@ -104,12 +104,12 @@ class ManifestEntries:
         lists = self.column(name)
         pairs = lists.values
         keys = pairs.field("key").to_numpy(zero_copy_only=False)
-        found = np.flatnonzero(keys == field_id)
+        positions = np.flatnonzero(keys == field_id)
         places = np.full(len(lists), -1, np.int64)
-        rows = _rows_of(found, np.asarray(lists.offsets))
+        rows = _rows_of(positions, np.asarray(lists.offsets))
         inside = (rows >= 0) & (rows < len(lists))
-        rows, found = (rows, found) if inside.all() else (rows[inside], found[inside])
-        places[rows] = found
+        rows, positions = (rows, positions) if inside.all() else (rows[inside], positions[inside])
+        places[rows] = positions
         if len(rows) > 1 and not (steps := np.diff(rows) > 0).all():
             places[rows[1:][~steps]] = -1
         if lists.null_count:
@@ -118,9 +118,9 @@ class ManifestEntries:
         return pairs.field("value").take(pa.array(places, mask=absent if absent.any() else None))
 
     def _once(self, key: Hashable, make: Callable[[], T]) -> T:
-        found = self._made.get(key, self)
-        if found is not self:
-            return cast(T, found)
+        kept = self._made.get(key, self)
+        if kept is not self:
+            return cast(T, kept)
         made = make()
         with self._lock:
             if key in self._made:
@@ -138,12 +138,12 @@ def _size(made: Any) -> int:
     return sum(int(array.nbytes) for array in arrays if array is not None)
 
 
-def _rows_of(found: npt.NDArray[np.int64], offsets: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+def _rows_of(positions: npt.NDArray[np.int64], offsets: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
     """The list that each position of the values lies in."""
     sizes = np.diff(offsets)
     if len(sizes) and sizes[0] > 0 and (sizes == sizes[0]).all():
-        return (found - int(offsets[0])) // int(sizes[0])
-    return np.searchsorted(offsets, found, side="right") - 1
+        return (positions - int(offsets[0])) // int(sizes[0])
+    return np.searchsorted(offsets, positions, side="right") - 1
 
 
 def _not_negative(counts: pa.Array) -> pa.Array:
@@ -174,8 +174,8 @@ def convert_partition(values: pa.Array, to: pa.DataType) -> pa.Array | None:
     if is_timestamp(to):
         return _timestamps(values, to)
     if stored == pa.binary() and (is_decimal(to) or to == pa.string()):
-        found = decimals(values, to) if is_decimal(to) else uuid_text(values)
-        return found if found.null_count == values.null_count else None
+        converted = decimals(values, to) if is_decimal(to) else uuid_text(values)
+        return converted if converted.null_count == values.null_count else None
     return None
 
 

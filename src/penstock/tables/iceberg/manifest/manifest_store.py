@@ -115,11 +115,11 @@ class ManifestStore:
 
     def _shrink(self, folder: Path, most: int) -> int:
         """Delete the files used longest ago until the rest fits; the bytes that are left."""
-        found = sorted(_files(folder))
-        total = sum(size for _, size, _ in found)
+        files = sorted(_files(folder))
+        total = sum(size for _, size, _ in files)
         if total <= most:
             return total
-        for _, size, path in found:
+        for _, size, path in files:
             with suppress(OSError):
                 os.unlink(path)
             total -= size
@@ -130,19 +130,19 @@ class ManifestStore:
 
 def _files(folder: Path) -> list[tuple[float, int, str]]:
     """Last use, size and path of the saved tables; what a process that died left behind is removed."""
-    found: list[tuple[float, int, str]] = []
+    files: list[tuple[float, int, str]] = []
     try:
         entries = list(os.scandir(folder))
     except OSError:
-        return found
+        return files
     for entry in entries:
         with suppress(OSError):
             stat = entry.stat()
             if entry.name.endswith(_SUFFIX):
-                found.append((stat.st_mtime, stat.st_size, entry.path))
+                files.append((stat.st_mtime, stat.st_size, entry.path))
             elif entry.name.endswith(_UNFINISHED) and stat.st_mtime < time.time() - _ABANDONED_SECONDS:
                 os.unlink(entry.path)
-    return found
+    return files
 
 
 def _packed(table: pa.Table, key: bytes) -> pa.Buffer:

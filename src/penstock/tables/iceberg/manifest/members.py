@@ -47,10 +47,10 @@ class Members:
             (field.source_id, field.transform): values for field, values in zip(self.coarse.fields, own, strict=True)
         }
         known |= {(i, "identity"): values for i, values in zip(self.ids, self.logical, strict=True)}
-        found = [known.get((field.source_id, field.transform)) for field in self.spec.fields]
+        arrays = [known.get((field.source_id, field.transform)) for field in self.spec.fields]
         return [
             None if values is None or field.type is None else values.cast(field.type)
-            for field, values in zip(self.spec.fields, found, strict=True)
+            for field, values in zip(self.spec.fields, arrays, strict=True)
         ]
 
 
@@ -65,9 +65,9 @@ def members_of(version: Version, batch: FileBatch, judgement: Judgement) -> Iter
 def _fine(version: Version, spec: Spec, ids: tuple[int, ...]) -> Spec | None:
     """The spec that has the fields of another and these columns; the newest, the default before all."""
     wanted = spec.sources | {(i, "identity") for i in ids}
-    found = [each for each in version.specs.values() if each.sources == wanted]
+    specs = [each for each in version.specs.values() if each.sources == wanted]
     default = version.metadata.default_spec_id
-    return max(found, key=lambda each: (each.spec_id == default, each.spec_id), default=None)
+    return max(specs, key=lambda each: (each.spec_id == default, each.spec_id), default=None)
 
 
 def _members(fine: Spec, batch: FileBatch, judgement: Judgement, logical: Logical) -> Members:
@@ -132,5 +132,5 @@ def _take(column: pa.Array | None, at: pa.Array) -> pa.Array | None:
 
 
 def _integers(array: pa.Array) -> Numbers:
-    found: Numbers = array.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    return found
+    numbers: Numbers = array.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    return numbers

@@ -67,13 +67,13 @@ def list_partitions(
         files = grouped.select([*by, *(f"{name}_{how}" for name, how in sums.items())])
         files = files.rename_columns([*by, *_NUMBERS])
     files = files.sort_by([(name, "ascending") for name in ("spec", *keys)])
-    told = {name: files.column(name) for name in _NUMBERS}
-    shared = pc.greater(told["shared_files"], 0)
+    totals = {name: files.column(name) for name in _NUMBERS}
+    shared = pc.greater(totals["shared_files"], 0)
     columns = [files.column(name) for name in ("spec", *keys)]
-    columns += [told["rows"], told["files"], told["shared_files"], shared, told["bytes"], told["deletes"]]
+    columns += [totals["rows"], totals["files"], totals["shared_files"], shared, totals["bytes"], totals["deletes"]]
     shown = ["rows", "files", "shared_files", "shared", "bytes", "deletes", "last_change", "unknown"]
     unknown = _unknown([part.spec for part in parts], names, files.column("spec"))
-    return pa.table([*columns, told["last_change"], unknown], names=["spec_id", *names, *shown])
+    return pa.table([*columns, totals["last_change"], unknown], names=["spec_id", *names, *shown])
 
 
 def _parts(
@@ -121,12 +121,12 @@ def _numbers(
 
 def _names(specs: Sequence[Spec]) -> dict[str, pa.DataType]:
     """The fields of all specs in use, by name; where two specs give one name two types, the later one is told apart."""
-    found: dict[str, pa.DataType] = {}
+    types: dict[str, pa.DataType] = {}
     for spec in sorted(set(specs), key=lambda spec: spec.spec_id):
         for field in spec.fields:
             if field.type is not None:
-                found.setdefault(_name(field, found, spec.spec_id), field.type)
-    return found
+                types.setdefault(_name(field, types, spec.spec_id), field.type)
+    return types
 
 
 def _name(field: SpecField, known: dict[str, pa.DataType], spec_id: int) -> str:

@@ -105,7 +105,7 @@ def arrow_type(kind: Any, name: str) -> pa.DataType:
             return pa.decimal128(kind.precision, kind.scale)
         case types.FixedType():
             return pa.binary()
-    found = _SIMPLE.get(str(kind))
-    if found is None:
+    simple = _SIMPLE.get(str(kind))
+    if simple is None:
         raise LakeError(f"column {name} is a {kind}, which is not supported", hint="read the table without Penstock")
-    return found
+    return simple

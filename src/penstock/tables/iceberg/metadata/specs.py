@@ -84,13 +84,13 @@ def _field(position: int, field: Any, metadata: Any, columns: Columns) -> SpecFi
     origin = _type_of(field.source_id, [columns.schema, *reversed(metadata.schemas)])
     arrow = None if origin is None else transform.result_type(arrow_type(origin, field.name))
     kind = None if arrow is None else field.transform.result_type(origin)
-    found = None
+    term = None
     if arrow is not None and source is not None:
         assert source.type is not None
         meant = transform.on_type(origin)
         if meant == "identity" or transform_function(meant, source.type) is not None:
-            found = PartitionField(field.name, source, meant)
-    return SpecField(position, field.name, transform.text, found, arrow, kind, field.source_id)
+            term = PartitionField(field.name, source, meant)
+    return SpecField(position, field.name, transform.text, term, arrow, kind, field.source_id)
 
 
 def _type_of(source_id: int, schemas: Sequence[Any]) -> Any:

@@ -50,9 +50,9 @@ class Version:
 
     def shredded(self, record: str | None) -> ShreddedFile:
         """What is known of the sidecars of a file with this record."""
-        told = read_sidecar_record(record)
-        if told is not None:
-            check_complete(self.metadata, self.stored, told.value - {sidecar.id for sidecar in self.sidecars})
+        recorded = read_sidecar_record(record)
+        if recorded is not None:
+            check_complete(self.metadata, self.stored, recorded.value - {sidecar.id for sidecar in self.sidecars})
         states = states_of(record, self.sidecars)
         parts = [
             Part(sidecar.name, path, sidecar.key, sidecar.mode == MIRROR, state)
@@ -69,9 +69,9 @@ class Version:
     @cached_property
     def columns(self) -> Columns:
         """The columns of the table."""
-        found = Columns(visible(self.stored, self.sidecars))
-        check_names(found.arrow, self.metadata.location)
-        return found
+        columns = Columns(visible(self.stored, self.sidecars))
+        check_names(columns.arrow, self.metadata.location)
+        return columns
 
     @cached_property
     def specs(self) -> Specs:
@@ -84,25 +84,25 @@ class Version:
         return None if self.snapshot is None else int(self.snapshot.snapshot_id)
 
 
-def resolve(metadata: Any, asked: Asked, name: str) -> Version:
+def resolve(metadata: Any, requested: Asked, name: str) -> Version:
     """The version that was asked for; an error that names what there is when there is no such."""
-    if asked is None:
+    if requested is None:
         return Version(metadata, metadata.current_snapshot(), metadata.schema())
-    if isinstance(asked, str) and asked in metadata.refs:
-        return _by_ref(metadata, asked, name)
-    if isinstance(asked, bool) or not isinstance(asked, int | str | datetime):
-        raise LakeError(f"{asked!r} is no snapshot", hint="give an id, a time, a tag or a branch")
-    snapshot = metadata.snapshot_by_id(asked) if isinstance(asked, int) else _as_of(metadata, asked, name)
+    if isinstance(requested, str) and requested in metadata.refs:
+        return _by_ref(metadata, requested, name)
+    if isinstance(requested, bool) or not isinstance(requested, int | str | datetime):
+        raise LakeError(f"{requested!r} is no snapshot", hint="give an id, a time, a tag or a branch")
+    snapshot = metadata.snapshot_by_id(requested) if isinstance(requested, int) else _as_of(metadata, requested, name)
     if snapshot is None:
-        raise LakeError(f"{name} has no snapshot {asked}", hint=_known(metadata))
+        raise LakeError(f"{name} has no snapshot {requested}", hint=_known(metadata))
     return Version(metadata, snapshot, _schema_of(metadata, snapshot))
 
 
-def _by_ref(metadata: Any, asked: str, name: str) -> Version:
-    ref = metadata.refs[asked]
+def _by_ref(metadata: Any, label: str, name: str) -> Version:
+    ref = metadata.refs[label]
     snapshot = metadata.snapshot_by_id(ref.snapshot_id)
     if snapshot is None:
-        raise LakeError(f"{asked} of {name} points to snapshot {ref.snapshot_id}, which is gone", hint=_known(metadata))
+        raise LakeError(f"{label} of {name} points to snapshot {ref.snapshot_id}, which is gone", hint=_known(metadata))
     is_tag = str(ref.snapshot_ref_type) == "tag" or getattr(ref.snapshot_ref_type, "value", "") == "tag"
     schema = _schema_of(metadata, snapshot) if is_tag else metadata.schema()
     return Version(metadata, snapshot, schema)
@@ -114,25 +114,25 @@ def _schema_of(metadata: Any, snapshot: Any) -> Any:
     return known.get(snapshot.schema_id, metadata.schema())
 
 
-def _as_of(metadata: Any, asked: str | datetime, name: str) -> Any:
+def _as_of(metadata: Any, time: str | datetime, name: str) -> Any:
     """The snapshot that was current at a time, by the table's own log."""
-    if isinstance(asked, str):
+    if isinstance(time, str):
         try:
-            asked = datetime.fromisoformat(asked)
+            time = datetime.fromisoformat(time)
         except ValueError:
             refs = ", ".join(sorted(metadata.refs)) or "none"
             hint = f"tags and branches: {refs}; a time is written 2026-05-17 or 2026-05-17 10:00:00"
-            raise LakeError(f"{name} has no tag or branch {asked!r}", hint=hint) from None
-    moment = asked if asked.tzinfo is not None else asked.replace(tzinfo=UTC)
+            raise LakeError(f"{name} has no tag or branch {time!r}", hint=hint) from None
+    moment = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
     millis = moment.timestamp() * 1000
     past = [entry for entry in metadata.snapshot_log if entry.timestamp_ms <= millis]
     if not past:
-        raise LakeError(f"{name} had no snapshot at {asked.isoformat()}", hint=_known(metadata))
-    found = metadata.snapshot_by_id(past[-1].snapshot_id)
-    if found is None:
-        message = f"snapshot {past[-1].snapshot_id}, current at {asked.isoformat()}, has expired"
+        raise LakeError(f"{name} had no snapshot at {time.isoformat()}", hint=_known(metadata))
+    snapshot = metadata.snapshot_by_id(past[-1].snapshot_id)
+    if snapshot is None:
+        message = f"snapshot {past[-1].snapshot_id}, current at {time.isoformat()}, has expired"
         raise LakeError(f"{name}: {message}", hint=_known(metadata))
-    return found
+    return snapshot
 
 
 def _known(metadata: Any) -> str:

@@ -50,8 +50,8 @@ class Deletes:
         paths = batch.column("file_path").take(rows).to_pylist()
         ages = _ages(batch, rows)
         places = partitions_of(batch, rows)
-        found = {i: self._apply(*file) for i, *file in zip(wanted, paths, ages, places, strict=True)}
-        return {i: deletes for i, deletes in found.items() if deletes}
+        applicable = {i: self._apply(*file) for i, *file in zip(wanted, paths, ages, places, strict=True)}
+        return {i: deletes for i, deletes in applicable.items() if deletes}
 
     def _apply(self, path: str, age: int, place: Partition) -> tuple[DeleteFile, ...]:
         named = [d for d in self._by_path.get(path, ()) if d.sequence_number >= age]
@@ -106,11 +106,11 @@ def partitions_of(batch: FileBatch, rows: pa.Array | None) -> list[Partition]:
 
 def _values(batch: FileBatch, field: SpecField) -> pa.Array:
     """The values of one field; as they were stored where the transform is not known, as all files of a spec have it."""
-    found = batch.stored(field.position) if field.type is None else batch.partition(field)
-    if found is None:
+    values = batch.stored(field.position) if field.type is None else batch.partition(field)
+    if values is None:
         message = f"values of the partition field {field.name} are not of the type {field.type}"
         raise LakeError(f"{message}, so it cannot be told which deletes apply", hint="rewrite the table's manifests")
-    return found
+    return values
 
 
 def lookup(value: Any) -> Any:

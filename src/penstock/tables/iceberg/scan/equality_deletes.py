@@ -32,5 +32,5 @@ def listed(rows: pa.Table, deleted: pa.Table, names: Sequence[str]) -> Mask:
 
 
 def _column(table: pa.Table, name: str) -> pa.Array:
-    found = table.column(name)
-    return found.combine_chunks() if found.num_chunks != 1 else found.chunk(0)
+    column = table.column(name)
+    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)

@@ -35,9 +35,9 @@ def extreme(plan: Plan, reader: Reader, column: Column, largest: bool) -> Any:
     for i in (*unknown, *known):
         if best is not None and bounds[i] is not None and not beyond(bounds[i], best):
             break
-        found = _in_file(reader, plan.files[i], column, largest)
-        if found is not None and (best is None or beyond(found, best)):
-            best = found
+        value = _in_file(reader, plan.files[i], column, largest)
+        if value is not None and (best is None or beyond(value, best)):
+            best = value
     return best
 
 

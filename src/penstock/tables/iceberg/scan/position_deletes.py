@@ -37,13 +37,13 @@ class Positions:
         """A bitmap of the rows of a data file that are gone; empty when none is."""
         from pyroaring import BitMap64  # type: ignore[import-not-found,unused-ignore]
 
-        found = BitMap64()
+        bitmap = BitMap64()
         for delete in deletes:
             if delete.kind == "vector":
-                found |= self._vector(delete)
+                bitmap |= self._vector(delete)
             elif delete.kind == "position":
-                found |= self._positions(delete).get(path, BitMap64())
-        return found
+                bitmap |= self._positions(delete).get(path, BitMap64())
+        return bitmap
 
     def _vector(self, delete: DeleteFile) -> Any:
         if delete.offset is None or delete.length is None:

@@ -71,24 +71,24 @@ class Reader:
 
         A name is a column's, or that of one of the keys of maps.
         """
-        asked = keys or {}
+        keys = keys or {}
         shredded = self._version.shredded(task.shredding)
-        terms = [*terms_of(task.residual), *asked.values()]
+        terms = [*terms_of(task.residual), *keys.values()]
         looked_up = [term for term in dict.fromkeys(terms) if isinstance(term, Lookup) and shredded.has(term)]
-        columns = {n for n in names if n not in asked} | {column_of(term) for term in terms if term not in looked_up}
-        if not columns and not asked:
+        columns = {n for n in names if n not in keys} | {column_of(term) for term in terms if term not in looked_up}
+        if not columns and not keys:
             columns = set(self._version.columns.arrow.names[:1])  # rows are counted by some column
         table = self._alive(task, shredded.stored(columns, looked_up), first)
         fields = [field for field in self._version.columns.arrow if field.name in columns]
         arrays = [as_shown(shredded.column(field.name, table), field.type) for field in fields]
         shown = pa.table(arrays, schema=pa.schema(fields))
-        given: dict[Expr, pa.Array] = {term: as_shown(shredded.key(term, table), term.type) for term in looked_up}
-        for name, term in asked.items():
-            rows = read_terms(term, shown, given)
+        key_values: dict[Expr, pa.Array] = {term: as_shown(shredded.key(term, table), term.type) for term in looked_up}
+        for name, term in keys.items():
+            rows = read_terms(term, shown, key_values)
             arrays.append(evaluate(term, rows, table.num_rows, self._zone).values)
             fields.append(pa.field(name, term.type))
         shown = pa.table(arrays, schema=pa.schema(fields))
-        return shown.filter(filter_mask(task.residual, shown, self._zone, given)).select(list(names))
+        return shown.filter(filter_mask(task.residual, shown, self._zone, key_values)).select(list(names))
 
     def _alive(self, task: FileTask, names: set[str], first: int | None) -> pa.Table:
         """The rows of one file that are not deleted, as they are stored."""
@@ -125,9 +125,9 @@ class Reader:
         fields = [f for f in current.fields if f.name in names or f.field_id in ids]
         missing = ids - {f.field_id for f in fields if f.field_type.is_primitive}
         for schema in reversed(self._version.metadata.schemas):
-            found = [f for f in schema.fields if f.field_id in missing and f.field_type.is_primitive]
-            fields += [f.model_copy(update={"name": f"{f.name} (dropped {f.field_id})"}) for f in found]
-            missing -= {f.field_id for f in found}
+            dropped = [f for f in schema.fields if f.field_id in missing and f.field_type.is_primitive]
+            fields += [f.model_copy(update={"name": f"{f.name} (dropped {f.field_id})"}) for f in dropped]
+            missing -= {f.field_id for f in dropped}
         if missing:
             raise LakeError(f"equality deletes on nested columns are not supported (field ids {sorted(missing)})")
         return Schema(*(f.model_copy(update={"required": f.required and f.field_id not in filled_in}) for f in fields))
@@ -139,14 +139,14 @@ class Reader:
 
         scan = ArrowScan(self._version.metadata, self._io, schema, AlwaysTrue(), limit=first)
         try:
-            found = scan.to_table([FileScanTask(self._data_file(path, task))])
+            rows = scan.to_table([FileScanTask(self._data_file(path, task))])
         except FileNotFoundError:
             raise MissingError(f"{path} does not exist", hint=_HINT) from None
         except Exception as error:
             message = one_line(error)
             unmapped = any(words in message for words in _UNMAPPED)
             raise LakeError(f"{path} cannot be read: {message}", hint=_MAPPING_HINT if unmapped else _HINT) from error
-        return found
+        return rows
 
     def _data_file(self, path: str, task: FileTask | None) -> Any:
         from pyiceberg.manifest import DataFile, DataFileContent, FileFormat

@@ -68,8 +68,8 @@ def plan_files(
     deletes = Deletes(delete_batches(version, sources) if kept else ())
     judgements: list[Judgement] = []
     for group in _groups(kept, limit):
-        found = _judge_files(pruner, version, sources, group, also)
-        judgements += [_with_deletes(batch, judgement, deletes) for batch, judgement in found]
+        judged = _judge_files(pruner, version, sources, group, also)
+        judgements += [_with_deletes(batch, judgement, deletes) for batch, judgement in judged]
         if limit is not None and _certain_rows(judgements) >= limit:
             judgements = _limited(judgements, limit)
             break
@@ -156,23 +156,23 @@ def _judge_files(
 ) -> list[tuple[FileBatch, Judgement]]:
     used = [*also, *(node for node in walk(pruner.predicate) if isinstance(node, Column))]
     keys = hot_keys(version, pruner.predicate)
-    found = []
+    judged = []
     for batch in _batches(version, sources, manifests):
         judgement = pruner.judge(batch.containers(version.columns, used, keys))
         _check_formats(batch, judgement)
-        found.append((batch, judgement))
-    return found
+        judged.append((batch, judgement))
+    return judged
 
 
 def hot_keys(version: Version, predicate: Expr) -> list[HotKey]:
     """The keys of maps that a predicate asks about and that have sidecars."""
-    found = []
+    hot = []
     for term in terms_of(predicate) if version.sidecars else ():
         if isinstance(term, Lookup) and isinstance(term.container, Column):
             field_id = version.columns.ids.get(term.container.path, (None, None))[0]
             key = term.key.value if isinstance(term.key, Literal) else None
-            found += [HotKey(term, s) for s in version.sidecars if (s.source, s.key) == (field_id, key)]
-    return found
+            hot += [HotKey(term, s) for s in version.sidecars if (s.source, s.key) == (field_id, key)]
+    return hot
 
 
 def served_keys(version: Version, terms: Sequence[Expr], judgements: Sequence[Judgement]) -> list[ServedKey]:
@@ -216,21 +216,21 @@ def _check_formats(batch: FileBatch, judgement: Judgement) -> None:
 
 def _batches(version: Version, sources: Sources, manifests: Sequence[Any]) -> list[FileBatch]:
     entries = sources.manifests.many(manifests, sources.io)
-    found = []
+    batches = []
     for spec_id in dict.fromkeys(m.partition_spec_id for m in manifests):
         members = [e for m, e in zip(manifests, entries, strict=True) if m.partition_spec_id == spec_id]
-        found += sources.batches.of(version.specs[spec_id], members)
-    return found
+        batches += sources.batches.of(version.specs[spec_id], members)
+    return batches
 
 
 def only(plan: Plan, paths: Sequence[str]) -> Plan:
     """A plan without any file but these."""
     chosen = pa.array(sorted(paths), pa.string())
-    found = []
+    judgements = []
     for judgement in plan.judgements:
         wanted = pc.is_in(judgement.containers.names, value_set=chosen).to_numpy(zero_copy_only=False)
-        found.append(_dropped(judgement, np.setdiff1d(judgement.kept, np.flatnonzero(wanted)), NOT_CHOSEN))
-    return replace(plan, judgements=found)
+        judgements.append(_dropped(judgement, np.setdiff1d(judgement.kept, np.flatnonzero(wanted)), NOT_CHOSEN))
+    return replace(plan, judgements=judgements)
 
 
 def _dropped(judgement: Judgement, places: Any, reason: Reason) -> Judgement:
@@ -247,9 +247,9 @@ def _certain_rows(judgements: Sequence[Judgement]) -> int:
 
 def _certain(judgement: Judgement) -> Any:
     assert judgement.containers.rows is not None
-    found = (judgement.verdicts == Verdict.KEEP_WHOLE) & mask_of(pc.is_valid(judgement.containers.rows))
-    found[list(judgement.containers.deletes)] = False
-    return found
+    certain = (judgement.verdicts == Verdict.KEEP_WHOLE) & mask_of(pc.is_valid(judgement.containers.rows))
+    certain[list(judgement.containers.deletes)] = False
+    return certain
 
 
 def _row_counts(judgement: Judgement) -> Any:
@@ -259,14 +259,14 @@ def _row_counts(judgement: Judgement) -> Any:
 
 def _limited(judgements: Sequence[Judgement], limit: int) -> list[Judgement]:
     """Only as many of the certain files as have enough rows; the others are left out."""
-    found, missing = [], limit
+    limited, missing = [], limit
     for judgement in judgements:
         certain = np.flatnonzero(_certain(judgement))
         before = np.concatenate([[0], np.cumsum(_row_counts(judgement)[certain])])[:-1]
         needed = certain[before < missing]
         missing -= int(_row_counts(judgement)[needed].sum())
-        found.append(_dropped(judgement, np.setdiff1d(judgement.kept, needed), NOT_NEEDED))
-    return found
+        limited.append(_dropped(judgement, np.setdiff1d(judgement.kept, needed), NOT_NEEDED))
+    return limited
 
 
 def _file_level(judgements: Sequence[Judgement], data: Sequence[Any]) -> Level:
