@@ -23,6 +23,7 @@ from penstock.report.live_page import Server
 from penstock.report.page import page as page_of
 from penstock.report.page_data import Collector, collect
 from tests.fixtures.pages import HOSTILE, hive_table, hostile_table, log_table, shared_table, shredded_table
+from tests.fixtures.processes import PATIENCE
 
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
@@ -44,7 +45,7 @@ def browser() -> Iterator[Any]:
         arguments = ["--disable-dev-shm-usage"]  # a container has little of it
         arguments += ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
         try:
-            found = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+            found = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments, timeout=1000 * PATIENCE)
         except sync_api.Error as error:
             pytest.skip(f"Chromium does not start here: {str(error).splitlines()[0]}")
         yield found
@@ -60,6 +61,7 @@ class Tab:
             viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
         )
         self.page = self.context.new_page()
+        self.page.set_default_timeout(1000 * PATIENCE)
         self.troubles: list[str] = []
         self.requests: list[str] = []
         self.page.on("console", lambda message: None if REFUSED in message.text else self.troubles.append(message.text))

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.managed_tables import files_below, reachable
+from tests.fixtures.processes import PATIENCE
 from tests.interop.spark_process import SparkProcess
 from tests.spark import managed_kills
 
@@ -72,5 +73,5 @@ def _kill_after(rng: random.Random, warehouse: Path, journal: Path) -> None:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             continue
-    program.wait(30)
+    program.wait(PATIENCE)
     program.stdout.close()

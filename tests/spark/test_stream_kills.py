@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.fixtures.processes import PATIENCE
 from tests.spark import stream_kills
 from tests.spark.managed_kills import descendants
 
@@ -70,9 +71,9 @@ def test_a_pipeline_that_is_killed_neither_loses_nor_doubles_a_row(tmp_path: Pat
         assert len(ids) == len(set(ids)), f"rows came twice after kill {number + 1}"
         progress.append(len(ids))
     writer.ended.set()
-    writer.join(60)
+    writer.join(PATIENCE)
     assert writer.error is None
-    subprocess.run(_program(tmp_path, "finish"), cwd=_ROOT, check=True, stderr=subprocess.DEVNULL, timeout=300)
+    subprocess.run(_program(tmp_path, "finish"), cwd=_ROOT, check=True, stderr=subprocess.DEVNULL, timeout=PATIENCE)
     for name in stream_kills.TABLES:
         found = stream_kills.table(tmp_path, name).arrow(columns=["id"])["id"].to_pylist()
         assert Counter(found) == Counter(writer.wanted), name
@@ -99,5 +100,5 @@ def _kill_after(root: Path, batches: int, seconds: float) -> None:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             continue
-    program.wait(30)
+    program.wait(PATIENCE)
     program.stdout.close()

@@ -15,6 +15,7 @@ import pytest
 from penstock.progress import Count, Counted, progress
 from penstock.spark.session.tasks import progress_of_tasks
 from tests.fixtures.managed_tables import local, managed_table
+from tests.fixtures.processes import PATIENCE
 
 
 class Terminal(io.StringIO):
@@ -115,17 +116,17 @@ def test_work_of_another_thread_may_end_later(monkeypatch: pytest.MonkeyPatch) -
         try:
             with progress("the other thread", lambda: Counted(1, 1, "file") if go_on.is_set() else None):
                 begun.set()
-                go_on.wait(60)
+                go_on.wait(PATIENCE)
         except BaseException as error:
             failed.append(error)
 
     thread = Thread(target=other)
     with progress("this thread"):
         thread.start()
-        assert begun.wait(60)
+        assert begun.wait(PATIENCE)
     before = len(terminal.getvalue())
     go_on.set()
-    thread.join(60)
+    thread.join(PATIENCE)
     assert failed == []
     assert "1 of 1 file" in terminal.getvalue()[before:]
     assert "this thread" not in terminal.getvalue()[before:]

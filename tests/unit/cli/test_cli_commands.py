@@ -21,6 +21,7 @@ from click.testing import CliRunner
 
 import penstock
 from penstock.cli.main import main
+from tests.fixtures.processes import PATIENCE
 
 PENSTOCK = str(Path(sys.executable).with_name("penstock"))
 WITH_SPARK = {"demo", "ingest"}  # these are run by tests that have one
@@ -162,7 +163,7 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly(wide: Path, options: list
         assert process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait(30) in (0, 1)
+        assert process.wait(PATIENCE) in (0, 1)
 
 
 def on_a_terminal(command: list[str], **environment: str) -> tuple[str, str]:

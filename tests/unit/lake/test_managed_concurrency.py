@@ -17,6 +17,7 @@ from penstock import Coalesce
 from penstock.lake.managed_table import ManagedTable
 from tests.fixtures.managed_tables import files_below, managed_table, reachable, reopened, snapshot_ids
 from tests.fixtures.managed_writers import APPS, Row, append_many, rows
+from tests.fixtures.processes import PATIENCE
 
 SCHEMA = "id bigint, app string"
 RULES = {"own files": None, "shared files": Coalesce("app"), "both": Coalesce("app", values=["a", "b"])}
@@ -108,7 +109,7 @@ def at_once(root: Path, writers: Sequence[Sequence[Op]], opened: Callable[[], Ma
 
     def run(number: int) -> None:
         table = opened()
-        barrier.wait(60)
+        barrier.wait(PATIENCE)
         for i, op in enumerate(writers[number]):
             op.write(table, f"{number}.{i}")
 
@@ -200,13 +201,13 @@ def test_rules_that_are_changed_by_others_meanwhile_lose_nothing(tmp_path: Path)
 
     def change() -> None:
         other = reopened(tmp_path)
-        barrier.wait(60)
+        barrier.wait(PATIENCE)
         for i in range(8):
             other.set_coalesce(rules[i % 4])
 
     def append(number: int) -> None:
         other = reopened(tmp_path)
-        barrier.wait(60)
+        barrier.wait(PATIENCE)
         for i in range(4):
             other.append(pa.table({"id": [10 * number + i], "app": [f"a{i % 2}"], "b": [f"b{number}"]}))
 
