@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.expr.functions.function import Function, Law
-from penstock.expr.functions.registry import FUNCTIONS
+from penstock.expr.functions.function_registry import FUNCTIONS
 from penstock.expr.kernels.cast import castable
 from penstock.expr.types import type_name
 from tests.fuzz.values import SCALARS, TIMESTAMP, TIMESTAMP_NTZ, TYPES

@@ -244,7 +244,7 @@ class Generator:
 
 
 def _names() -> list[str]:
-    from penstock.expr.functions.registry import FUNCTIONS
+    from penstock.expr.functions.function_registry import FUNCTIONS
 
     return list(FUNCTIONS)
 

@@ -18,7 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from penstock.expr.functions.function import Constants
-from penstock.expr.functions.registry import CHOOSERS, FUNCTIONS
+from penstock.expr.functions.function_registry import CHOOSERS, FUNCTIONS
 from penstock.expr.kernels.cast import cast
 from penstock.expr.kernels.vector import Vector, union
 from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_float, is_integer

@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import penstock
-from penstock.expr.functions.registry import FUNCTIONS
+from penstock.expr.functions.function_registry import FUNCTIONS
 from tests.spark.hive_layouts import compare_all
 
 pytestmark = pytest.mark.spark

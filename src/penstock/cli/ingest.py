@@ -87,7 +87,7 @@ def _check_partitions(kind: str, place: Mapping[str, Any]) -> None:
 
 def _columns(place: Mapping[str, Any]) -> Any:
     """The columns of a source, by one footer."""
-    from penstock.formats.registry import format_of
+    from penstock.formats.format_registry import format_of
     from penstock.storage.schemes import open_storage
     from penstock.tables.hive.hive_table import hive
 
@@ -118,7 +118,7 @@ def kind_of(source: str, storage: str | None = None) -> str:
 
 def _kinds_below(place: Any) -> Iterator[str]:
     """The kinds of the data files in a folder and below it."""
-    from penstock.formats.registry import is_hidden
+    from penstock.formats.format_registry import is_hidden
 
     waiting = [place.path]
     for _ in range(_MOST_FOLDERS):
@@ -153,7 +153,7 @@ def _is_file(place: Any) -> bool:
 
 def _by_bytes(place: Any, path: str) -> str | None:
     """The kind of a file whose name does not tell it, as Hive's `000000_0`; None for none that is known."""
-    from penstock.formats.registry import format_of_bytes
+    from penstock.formats.format_registry import format_of_bytes
 
     with place.open(path) as file:
         known = format_of_bytes(file.read(_FIRST_BYTES))
@@ -161,7 +161,7 @@ def _by_bytes(place: Any, path: str) -> str | None:
 
 
 def _by_name(name: str) -> str | None:
-    from penstock.formats.registry import FORMATS
+    from penstock.formats.format_registry import FORMATS
 
     kinds = {**_TEXT_KINDS, **{each.name: each.name for each in FORMATS}}
     parts = name.rstrip("/").rpartition("/")[2].lower().split(".")[1:]
@@ -184,7 +184,7 @@ def _read(spark: Any, kind: str, place: Mapping[str, Any]) -> Any:
 
 def _is_flat(place: Mapping[str, Any]) -> bool:
     """Whether the source has no levels to look for: a file, a folder that is named like one, or one of files only."""
-    from penstock.formats.registry import is_hidden
+    from penstock.formats.format_registry import is_hidden
     from penstock.storage.schemes import open_storage
 
     if place["source_partition_by"] != "auto":

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.errors import PredicateError, TypeMismatchError, UnknownColumnError, name_hint
-from penstock.expr.functions import registry as functions
+from penstock.expr.functions import function_registry as functions
 from penstock.expr.functions.arithmetic import DECIMAL_OPERATORS
 from penstock.expr.kernels.cast import cast as cast_values
 from penstock.expr.kernels.cast import castable

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from penstock.errors import PredicateError
 from penstock.expr import literals, tree
-from penstock.expr.functions import registry as functions
+from penstock.expr.functions import function_registry as functions
 from penstock.expr.rewrites import case_insensitive, date_part, replaced
 from penstock.expr.schema import arrow_type
 from penstock.expr.sqlglot_arguments import is_understood

@@ -1,6 +1,6 @@
 """What a format of data files is: how its files are known, opened and written, and how Spark reads them.
 
-A format is one module with a `FileFormat`, listed in `formats/registry.py`. Nothing else names it.
+A format is one module with a `FileFormat`, listed in `formats/format_registry.py`. Nothing else names it.
 """
 
 from __future__ import annotations

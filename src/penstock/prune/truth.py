@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from penstock.expr.functions.function_registry import FUNCTIONS
 from penstock.expr.functions.laws import is_sharp, lawful_path
-from penstock.expr.functions.registry import FUNCTIONS
 from penstock.expr.kernels.evaluate import evaluate, unevaluable
 from penstock.expr.kernels.like import is_literal, parts_of, prefix_of
 from penstock.expr.kernels.python_values import to_arrow

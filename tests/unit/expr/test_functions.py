@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.expr.functions.function import RISING, Constants, Law
+from penstock.expr.functions.function_registry import CATALYST, CHOOSERS, FUNCTIONS, find
 from penstock.expr.functions.number_functions import above
-from penstock.expr.functions.registry import CATALYST, CHOOSERS, FUNCTIONS, find
 from penstock.expr.kernels.cast import cast
 from penstock.expr.kernels.vector import Vector, union
 from penstock.expr.types import TIMESTAMP, is_decimal, is_float, is_timestamp

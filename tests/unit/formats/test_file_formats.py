@@ -11,7 +11,7 @@ import pytest
 
 from penstock.expr.types import TIMESTAMP
 from penstock.formats.file_format import FileFormat
-from penstock.formats.registry import DEFAULT, FORMATS, format_named, format_of, format_of_bytes, is_data_file
+from penstock.formats.format_registry import DEFAULT, FORMATS, format_named, format_of, format_of_bytes, is_data_file
 
 
 @pytest.mark.parametrize("each", FORMATS, ids=lambda each: each.name)

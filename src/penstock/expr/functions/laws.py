@@ -29,7 +29,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.expr.functions import registry as functions
+from penstock.expr.functions import function_registry as functions
 from penstock.expr.functions.function import Law
 from penstock.expr.kernels.cast import cast_law
 from penstock.expr.kernels.evaluate import evaluate

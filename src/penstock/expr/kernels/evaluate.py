@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from penstock.errors import EvaluationError
 from penstock.expr import tree
-from penstock.expr.functions import registry as functions
+from penstock.expr.functions import function_registry as functions
 from penstock.expr.kernels.cast import cast as cast_values
 from penstock.expr.kernels.cast import castable, fails_as_spark
 from penstock.expr.kernels.compare import compare, is_member

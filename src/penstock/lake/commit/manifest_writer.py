@@ -30,8 +30,8 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import NestedField, StringType, StructType
 
 from penstock.errors import LakeError
+from penstock.formats.format_registry import format_of
 from penstock.formats.manifest_record import FIELD_IDS, ManifestRecord
-from penstock.formats.registry import format_of
 from penstock.lake.write.data_files import WrittenFile
 from penstock.tables.iceberg.manifest.avro import read_header
 from penstock.tables.iceberg.manifest.entrywise import ExactDecoder, read_records

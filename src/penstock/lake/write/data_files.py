@@ -22,8 +22,8 @@ import pyarrow as pa
 
 from penstock.errors import LakeError
 from penstock.formats.file_format import FileFormat, FileWriter, TableWriter
+from penstock.formats.format_registry import DEFAULT, TITLES, format_named
 from penstock.formats.manifest_record import ManifestRecord, encode_logical, record_size
-from penstock.formats.registry import DEFAULT, TITLES, format_named
 from penstock.lake.layout.coalesce import as_python
 from penstock.lake.layout.grouping import Groups, group_rows, partition_arrays
 from penstock.lake.layout.slots import Slot, assign

@@ -19,7 +19,7 @@ from penstock.errors import PenstockError
 from penstock.expr.kernels.python_values import from_arrow
 from penstock.expr.sql_text import quote_name
 from penstock.expr.tree import Column
-from penstock.formats.registry import DEFAULT
+from penstock.formats.format_registry import DEFAULT
 from penstock.prune.facts import Exact
 from penstock.prune.judge import Judgement
 from penstock.prune.plan import Plan

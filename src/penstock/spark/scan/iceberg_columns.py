@@ -25,7 +25,7 @@ from typing import Any
 from penstock.errors import LakeError
 from penstock.expr.sql_text import quote_name
 from penstock.expr.types import type_name
-from penstock.formats.registry import DEFAULT
+from penstock.formats.format_registry import DEFAULT
 from penstock.maps.sidecar_states import State
 from penstock.spark.scan.iceberg_filters import UUID_PARTS, UUID_PATTERN, MapKey, Meanings
 from penstock.spark.scan.iceberg_literals import literal

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.errors import LakeError
-from penstock.formats.registry import DEFAULT
+from penstock.formats.format_registry import DEFAULT
 from penstock.maps.sidecar_states import states_of
 from penstock.spark.scan.hadoop_client import options_for_connect
 from penstock.spark.scan.iceberg_columns import Shape, quoted, read_type

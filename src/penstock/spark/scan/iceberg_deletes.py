@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.errors import LakeError
-from penstock.formats.registry import TITLES, format_named
+from penstock.formats.format_registry import TITLES, format_named
 from penstock.prune.delete_file import DeleteFile
 from penstock.spark.scan.iceberg_storage import Places, spark_path
 from penstock.spark.scan.planner import as_answer, by_partition

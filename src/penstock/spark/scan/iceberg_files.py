@@ -19,7 +19,7 @@ import pyarrow as pa
 from cachetools import LRUCache, cached, cachedmethod
 
 from penstock.errors import LakeError, PenstockError
-from penstock.formats.registry import DEFAULT
+from penstock.formats.format_registry import DEFAULT
 from penstock.prune.facts import Exact
 from penstock.prune.judge import Judgement
 from penstock.prune.plan import Plan

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.errors import LakeError, StorageError
-from penstock.formats.registry import format_of
+from penstock.formats.format_registry import format_of
 from penstock.storage.redaction import one_line
 
 _AT_ONCE = 8

@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from penstock.errors import PenstockError
 from penstock.expr.bind import Context, bind
+from penstock.expr.functions.function_registry import CATALYST
 from penstock.expr.functions.interval_functions import NAME as ADD_INTERVAL
-from penstock.expr.functions.registry import CATALYST
 from penstock.expr.schema import as_schema
 from penstock.expr.tree import (
     TRUE,

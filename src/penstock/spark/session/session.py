@@ -15,7 +15,7 @@ from typing import Any
 
 from penstock import errors
 from penstock.errors import LakeError, MissingError, PenstockError
-from penstock.formats.registry import FORMATS
+from penstock.formats.format_registry import FORMATS
 from penstock.spark.session.java_classes import new
 from penstock.spark.session.process import start
 

@@ -18,7 +18,7 @@ from penstock.expr.kernels.cast import cast
 from penstock.expr.schema import as_schema
 from penstock.expr.sql_text import quote_name
 from penstock.expr.types import is_nested, type_name
-from penstock.formats.registry import is_hidden
+from penstock.formats.format_registry import is_hidden
 from penstock.storage.storage import Storage
 from penstock.tables.hive.directory_names import parse_name
 

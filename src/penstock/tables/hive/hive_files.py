@@ -21,7 +21,7 @@ from penstock.expr.types import (
     type_name,
 )
 from penstock.formats.file_format import DataFile
-from penstock.formats.registry import format_of, is_data_file, is_hidden
+from penstock.formats.format_registry import format_of, is_data_file, is_hidden
 from penstock.maps.shredded_file import by_footer
 from penstock.maps.sidecar_footer import Shredded, read_footer
 from penstock.progress import counted

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.expr.kernels.vector import Mask
-from penstock.formats.registry import is_hidden
+from penstock.formats.format_registry import is_hidden
 from penstock.storage.entries import Entries, Entry
 from penstock.tables.hive.directory_names import plain_texts
 

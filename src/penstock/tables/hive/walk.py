@@ -23,7 +23,7 @@ from penstock.expr.kernels.cast import cast
 from penstock.expr.kernels.vector import Mask
 from penstock.expr.tree import Call, Cast, Column, Expr, fold, rebuild, terms_of
 from penstock.expr.types import type_name
-from penstock.formats.registry import is_data_file, is_hidden
+from penstock.formats.format_registry import is_data_file, is_hidden
 from penstock.progress import counted
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Exact, Fact

@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 from cachetools import LRUCache, cachedmethod
 
 from penstock.expr.tree import Column, Expr
+from penstock.formats.format_registry import format_named
 from penstock.formats.manifest_record import LOGICAL, SHREDDING, read_sidecar_record
-from penstock.formats.registry import format_named
 from penstock.maps.sidecar_columns import Sidecar
 from penstock.maps.sidecar_states import State, state_of
 from penstock.prune.containers import Containers

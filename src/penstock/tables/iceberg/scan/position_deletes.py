@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.errors import LakeError, PenstockError, StorageError
-from penstock.formats.registry import TITLES, format_named
+from penstock.formats.format_registry import TITLES, format_named
 from penstock.prune.delete_file import DeleteFile
 from penstock.storage.redaction import one_line
 

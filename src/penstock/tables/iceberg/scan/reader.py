@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from penstock.errors import LakeError, MissingError
 from penstock.expr.kernels.evaluate import as_type, evaluate, filter_mask, read_terms
 from penstock.expr.tree import Expr, Lookup, column_of, terms_of
-from penstock.formats.registry import format_of
+from penstock.formats.format_registry import format_of
 from penstock.maps.split import build_maps, entries_of
 from penstock.prune.delete_file import DeleteFile
 from penstock.prune.file_task import FileTask

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from penstock.errors import LakeError
 from penstock.expr.tree import Column, Expr, Literal, Lookup, terms_of, walk
-from penstock.formats.registry import TITLES, format_named
+from penstock.formats.format_registry import TITLES, format_named
 from penstock.maps.shredded_file import ShreddedFile
 from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.plan import Plan, count, make_plan
