@@ -36,6 +36,7 @@ _WATCH = '"$@" & server=$!; trap "kill $server" TERM INT; read -r _; kill $serve
 _LIST = re.compile(r'bucketname: (\S+) prefix: prefix:"(.*)", delim:"/" page: \{Marker:(.*) HasMarker:(\w+) ')
 _UNDELIMITED = re.compile(r"bucketname: (\S+) prefix: (?!prefix:)")
 _GET = re.compile(r"serve s3: GET OBJECT Bucket: (\S+) Object: (.*)$")
+_LISTENS = re.compile(r"Starting s3 server on \[http://127\.0\.0\.1:(\d+)/\]")
 _HEAD = re.compile(r"serve s3: HEAD OBJECT (\S+) (.*)$")
 
 
@@ -71,8 +72,7 @@ class S3Server:
         self.root.mkdir(parents=True)
         self._log = home / "rclone.log"
         self._numbers = count(1)
-        self.port = _free_port()
-        command = [_rclone(), "serve", "s3", str(self.root), "--addr", f"127.0.0.1:{self.port}"]
+        command = [_rclone(), "serve", "s3", str(self.root), "--addr", "127.0.0.1:0"]
         command += ["--auth-key", f"{KEY_ID},{SECRET}", "-vv", "--vfs-read-wait", "0"]
         command += ["--config", os.devnull, "--log-file", str(self._log)]
         self._process = subprocess.Popen(
@@ -81,7 +81,7 @@ class S3Server:
             stdout=subprocess.DEVNULL,
             start_new_session=True,
         )
-        self._wait_until_up()
+        self.port = self._port()
         # The checksums that clients of Amazon add to an upload by default come without a length, which rclone refuses.
         os.environ.setdefault("AWS_REQUEST_CHECKSUM_CALCULATION", "WHEN_REQUIRED")
         self._client = S3FileSystem(
@@ -139,10 +139,10 @@ class S3Server:
         self._process.stdin.close()
         self._process.wait(PATIENCE)
 
-    def _wait_until_up(self) -> None:
-        wait_until(lambda: self._process.poll() is not None or answers(self.port))
-        if self._process.poll() is not None:
-            raise RuntimeError(f"rclone does not start: {self._log.read_text()[-500:] if self._log.exists() else ''}")
+    def _port(self) -> int:
+        """Where the server listens, which it writes down once it does."""
+        wait_until(lambda: self._log.exists() and _LISTENS.search(self._log.read_text()) is not None)
+        return int(_LISTENS.findall(self._log.read_text())[0])
 
 
 def running(config: pytest.Config, home: Path) -> S3Server:
@@ -168,12 +168,6 @@ def _rclone() -> str:
     found = str(beside) if beside.exists() else shutil.which("rclone")
     assert found, "rclone is missing: pip install -e '.[dev]'"
     return found
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _unquote(go: str) -> str:
