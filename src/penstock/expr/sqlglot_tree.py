@@ -29,7 +29,7 @@ _OPERATORS: dict[type[exp.Expression], str] = {
 _NAMED: dict[type[exp.Expression], str] = {
     exp.CurrentDate: "current_date", exp.CurrentTimestamp: "current_timestamp", exp.Ceil: "ceil", exp.Floor: "floor",
     exp.Neg: "negative", exp.BitwiseNot: "~", exp.If: "if", exp.CurrentUser: "current_user",
-    exp.SessionUser: "session_user",
+    exp.SessionUser: "session_user", exp.Substring: "substring", exp.Tuple: "tuple",
 }  # fmt: skip
 # With three arguments the first is a unit, which looks like a column.
 _OF_UNITS = frozenset(["timestampadd", "timestampdiff", "dateadd", "date_add", "datediff", "date_diff"])
@@ -171,10 +171,8 @@ def _build_test(node: exp.Expression, parts: list[Expr], at: int | None, text: s
             return Or(tuple(parts), at=at)
         case exp.Not():
             return Not(parts[0], at=at)
-        case exp.NEQ():
-            return Not(Compare("=", parts[0], parts[1], at=at), at=at)
-        case exp.NullSafeNEQ():
-            return Not(Compare("<=>", parts[0], parts[1], at=at), at=at)
+        case exp.NEQ() | exp.NullSafeNEQ():
+            return Not(Compare("=" if isinstance(node, exp.NEQ) else "<=>", parts[0], parts[1], at=at), at=at)
         case exp.Is():
             return _is(parts[0], parts[1], at)
         case exp.Between():
@@ -183,7 +181,10 @@ def _build_test(node: exp.Expression, parts: list[Expr], at: int | None, text: s
         case exp.In():
             if len(parts) == 1:
                 raise PredicateError("IN needs at least one value", text, at)
-            return _in(parts[0], parts[1:], at)
+            if isinstance(parts[0], Call) and parts[0].name == "tuple":
+                return _tuple_in(parts[0], parts[1:], at)
+            # Binding gives all of them one type, and makes an OR where columns are listed.
+            return In(parts[0], tuple(parts[1:]), at=at)
         case exp.Like() | exp.ILike() | exp.Escape():
             return _like(node, parts, at, text)
     if type(node) in _COMPARISONS:
@@ -201,8 +202,6 @@ def _build_call(node: exp.Expression, parts: list[Expr], at: int | None, text: s
             return Call("case", _case(node, parts), at=at)
         case exp.Extract():
             return date_part(Literal(str(node.this.name), pa.string()), parts[0])
-        case exp.Substring():
-            return Call("substring", tuple(parts), at=at)
         case exp.Trim():
             side = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position") or ""), "trim")
             return Call(side, tuple(parts), at=at)
@@ -211,8 +210,6 @@ def _build_call(node: exp.Expression, parts: list[Expr], at: int | None, text: s
         case exp.Anonymous():
             call = Call(str(node.this).lower(), tuple(parts), at=at)
             return _unknown(node, parts, at) if _has_unit(node) else replaced(call)
-        case exp.Tuple():
-            return Call("tuple", tuple(parts), at=at)
     name = _OPERATORS.get(type(node)) or _NAMED.get(type(node))
     if name is None and isinstance(node, exp.Func):
         name = node.sql_name().lower()
@@ -246,13 +243,6 @@ def _is(left: Expr, right: Expr, at: int | None) -> Expr | None:
     if not isinstance(right, Literal) or isinstance(right.value, str):
         return None
     return IsNull(left, at=at) if right.value is None else Compare("<=>", left, right, at=at)
-
-
-def _in(value: Expr, options: list[Expr], at: int | None) -> Expr | None:
-    if isinstance(value, Call) and value.name == "tuple":
-        return _tuple_in(value, options, at)
-    # Binding gives all of them one type, and makes an OR where columns are listed.
-    return In(value, tuple(options), at=at)
 
 
 def _tuple_in(value: Call, options: list[Expr], at: int | None) -> Expr | None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -23,7 +24,7 @@ from penstock.expr.functions.function import RISING, Law
 from penstock.expr.kernels import cast_number as number
 from penstock.expr.kernels import cast_text as text
 from penstock.expr.kernels import cast_time as time
-from penstock.expr.kernels.physical import fail_all
+from penstock.expr.kernels.physical import by_distinct, fail_all
 from penstock.expr.kernels.vector import Vector
 from penstock.expr.types import TYPE_NAMES, is_decimal, is_float, is_integer, type_name
 
@@ -46,20 +47,25 @@ def _zoneless(convert: Callable[[pa.Array, pa.DataType], Vector]) -> _Cast:
     return lambda values, to, zone: convert(values, to)
 
 
+def _each(read: Callable[[Any], Any]) -> _Cast:
+    return lambda values, to, zone: by_distinct(values, to, read)
+
+
 _CLOCK = Law(1, clock=True)
 _ALWAYS = Law(1, total=True)
 _to_float = _Rule(_zoneless(number.number_to_float), _ALWAYS)
+_arrow = _Rule(lambda values, to, zone: Vector(values.cast(to)))
 _to_boolean = _Rule(_zoneless(number.number_to_boolean))  # no law: -1, 0, 1 become true, false, true
 _CASTS: dict[tuple[str, str], _Rule] = {
-    ("boolean", "integer"): _Rule(_zoneless(number.boolean_to_integer), RISING),
+    ("boolean", "integer"): _Rule(_zoneless(number.integer_to_integer), RISING),
     ("boolean", "float"): _to_float,
     ("boolean", "decimal"): _Rule(_zoneless(number.whole_to_decimal), RISING),
-    ("boolean", "string"): _Rule(text.plain_to_string),
+    ("boolean", "string"): _arrow,
     ("integer", "boolean"): _to_boolean,
     ("integer", "integer"): _Rule(_zoneless(number.integer_to_integer), RISING, True),
     ("integer", "float"): _to_float,
     ("integer", "decimal"): _Rule(_zoneless(number.whole_to_decimal), RISING, True),
-    ("integer", "string"): _Rule(text.plain_to_string),
+    ("integer", "string"): _arrow,
     ("integer", "timestamp"): _Rule(time.seconds_to_timestamp, RISING),
     ("float", "boolean"): _to_boolean,
     ("float", "integer"): _Rule(_zoneless(number.float_to_integer), RISING, True),
@@ -70,16 +76,17 @@ _CASTS: dict[tuple[str, str], _Rule] = {
     ("decimal", "integer"): _Rule(_zoneless(number.decimal_to_integer), RISING, True),
     ("decimal", "float"): _Rule(_zoneless(number.decimal_to_float), _ALWAYS),
     ("decimal", "decimal"): _Rule(_zoneless(number.rescale), RISING, True),
-    ("decimal", "string"): _Rule(text.decimal_to_string),
-    ("string", "boolean"): _Rule(text.string_to_boolean, None, True),
+    ("decimal", "string"): _Rule(_each("{:f}".format)),
+    ("string", "boolean"): _Rule(_each(text.parse_boolean), None, True),
     ("string", "integer"): _Rule(text.string_to_integer, None, True),
     ("string", "float"): _Rule(text.string_to_float),
     ("string", "decimal"): _Rule(text.string_to_decimal),
-    ("string", "binary"): _Rule(text.string_to_binary),
+    ("string", "binary"): _arrow,
     ("string", "date"): _Rule(text.string_to_date, None, True),
     ("string", "timestamp"): _Rule(text.string_to_timestamp),
     ("string", "timestamp_ntz"): _Rule(text.string_to_timestamp),
-    ("binary", "string"): _Rule(text.binary_to_string),
+    # Spark keeps bytes that are not UTF-8; Arrow strings cannot hold them, so they fail.
+    ("binary", "string"): _Rule(_each(bytes.decode)),
     ("date", "string"): _Rule(text.date_to_string),
     ("date", "timestamp"): _Rule(time.date_to_timestamp, _CLOCK),
     ("date", "timestamp_ntz"): _Rule(time.date_to_timestamp, RISING),

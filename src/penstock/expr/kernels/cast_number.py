@@ -22,7 +22,7 @@ _EXACT_DIGITS = 15  # of whole numbers that a double holds
 
 
 def integer_to_integer(values: pa.Array, to: pa.DataType) -> Vector:
-    """Fails outside the range of the target."""
+    """Integers, and booleans as 0 and 1; fails outside the range of the target."""
     return integer_vector(numbers(values).astype(np.int64), to, valid(values))
 
 
@@ -48,11 +48,6 @@ def number_to_boolean(values: pa.Array, to: pa.DataType) -> Vector:
     if pa.types.is_decimal(values.type):
         return vector(np.asarray(unscaled(values, 0) != 0, np.bool_), to, valid(values))
     return vector(numbers(values) != 0, to, valid(values))
-
-
-def boolean_to_integer(values: pa.Array, to: pa.DataType) -> Vector:
-    """True is one."""
-    return vector(numbers(values).astype(np.int64), to, valid(values))
 
 
 def whole_to_decimal(values: pa.Array, to: pa.DataType) -> Vector:

@@ -154,11 +154,6 @@ def string_to_decimal(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
     return by_distinct(values, to, lambda text: parse_decimal(text, to))
 
 
-def string_to_boolean(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
-    """`true`, `t`, `yes`, `y`, `1` and their opposites."""
-    return by_distinct(values, to, parse_boolean)
-
-
 def string_to_date(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
     """See `parse_date`."""
     plain = _all_plain(values, r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}$", to)
@@ -197,26 +192,6 @@ def timestamp_to_string(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
     local, failed = local_micros(values, zone)
     shown = by_distinct(vector(local, pa.int64(), valid(values), failed).values, to, _written_micros)
     return Vector(shown.values, union(shown.failed, failed & valid(values)))
-
-
-def decimal_to_string(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
-    """All digits of the scale, never an exponent."""
-    return by_distinct(values, to, lambda number: format(number, "f"))
-
-
-def plain_to_string(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
-    """Integers and booleans."""
-    return Vector(values.cast(to))
-
-
-def binary_to_string(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
-    """Bytes unchanged. Spark keeps bytes that are not UTF-8; Arrow strings cannot hold them, so they fail."""
-    return by_distinct(values, to, lambda raw: raw.decode("utf-8"))
-
-
-def string_to_binary(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
-    """The UTF-8 bytes."""
-    return Vector(values.cast(to))
 
 
 def _local_only(text: str) -> int:
