@@ -65,21 +65,17 @@ def arrow_type(t: exp.DataType) -> pa.DataType | None:
     return None
 
 
-def check_names(schema: pa.Schema, place: str) -> None:
+def check_names(fields: pa.Schema | list[pa.Field], place: str, kind: str = "columns") -> None:
     """An error for columns, or fields of one struct, that differ only in case: Spark and predicates ignore it."""
-    _check_fields(list(schema), place, "columns")
-
-
-def _check_fields(fields: list[pa.Field], place: str, what: str) -> None:
     names: dict[str, str] = {}
     for field in fields:
         other = names.setdefault(field.name.lower(), field.name)
         if other != field.name:
-            message = f"{place}: {what} {other!r} and {field.name!r} differ only in case, which is not supported"
+            message = f"{place}: {kind} {other!r} and {field.name!r} differ only in case, which is not supported"
             raise SchemaError(message, hint="rename one of them")
     for field in fields:
         inner = [field.type.field(i) for i in range(field.type.num_fields)]
-        _check_fields(inner, place, f"fields of {field.name}:")
+        check_names(inner, place, f"fields of {field.name}:")
 
 
 def _parse_ddl(text: str) -> pa.Schema:

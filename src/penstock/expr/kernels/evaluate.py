@@ -179,7 +179,10 @@ def _evaluate_node(node: Expr, below: tuple[Vector, ...], size: _Size, zone: str
             failed = union(below[0].failed, below[1].failed)
             return Vector(compare(node.op, below[0].values, below[1].values), failed)
         case In() if all(option.type == node.child.type for option in node.options):
-            return Vector(_member(node, below[0].values), below[0].failed)
+            options = [option.value for option in node.options if option.value is not None]
+            members = to_arrow(options, below[0].values.type)
+            has_null = len(options) < len(node.options)
+            return Vector(is_member(below[0].values, members, has_null), below[0].failed)
         case Like() if node.child.type == pa.string():
             parts = parts_of(node.pattern, node.escape)
             return _all_failed(node, count) if parts is None else Vector(match(below[0].values, parts), below[0].failed)
@@ -202,11 +205,6 @@ def _connect(node: And | Or, below: tuple[Vector, ...]) -> Vector:
             failed = union(failed, arm.failed & ~settled)
         result = connective(result, arm.values)
     return Vector(result, failed)
-
-
-def _member(node: In, values: pa.Array) -> pa.Array:
-    options = [option.value for option in node.options if option.value is not None]
-    return is_member(values, to_arrow(options, values.type), len(options) < len(node.options))
 
 
 def _cast(node: Cast, child: Vector, zone: str) -> Vector:
