@@ -133,12 +133,12 @@ def _display() -> Any:
 
     class HowFar(ProgressColumn):
         def render(self, task: Task) -> Table:
-            found = _asked(task.fields["counted"])
-            if found is None:
+            counted = _count(task.fields["counted"])
+            if counted is None:
                 return Table.grid()
-            bar = [ProgressBar(found.total, found.done, _BAR)] if found.total else []
+            bar = [ProgressBar(counted.total, counted.done, _BAR)] if counted.total else []
             shown = Table.grid(*(Column() for _ in bar), Column(no_wrap=True), padding=(0, 1))
-            shown.add_row(*bar, str(found))
+            shown.add_row(*bar, str(counted))
             return shown
 
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), HowFar(), TimeElapsedColumn())
@@ -147,7 +147,7 @@ def _display() -> Any:
     return Progress(*columns, console=Console(stderr=True), refresh_per_second=5, transient=True, redirect_stdout=aside)
 
 
-def _asked(counted: Callable[[], Counted | None] | None) -> Counted | None:
+def _count(counted: Callable[[], Counted | None] | None) -> Counted | None:
     try:
         return None if counted is None else counted()
     except Exception:  # whatever it is, the work goes on

@@ -43,23 +43,23 @@ def moment(age: Age, now: datetime) -> datetime:
     if isinstance(age, str):
         age = _read(age)
     try:
-        found = now - age if isinstance(age, timedelta) else age
+        cutoff = now - age if isinstance(age, timedelta) else age
     except OverflowError:
         raise LakeError(f"{age} is further back than dates go", hint=_HINT) from None
-    if not isinstance(found, datetime):
+    if not isinstance(cutoff, datetime):
         raise LakeError(f"{age!r} is no age", hint=_HINT)
-    found = found if found.tzinfo is not None else found.replace(tzinfo=UTC)
-    if found > now:
-        raise LakeError(f"{found.isoformat()} is in the future", hint=_HINT)
-    return found
+    cutoff = cutoff if cutoff.tzinfo is not None else cutoff.replace(tzinfo=UTC)
+    if cutoff > now:
+        raise LakeError(f"{cutoff.isoformat()} is in the future", hint=_HINT)
+    return cutoff
 
 
 def _read(text: str) -> timedelta | datetime:
-    found = _TEXT.fullmatch(text)
-    unit = None if found is None else _WORDS.get(found[2].lower())
+    match = _TEXT.fullmatch(text)
+    unit = None if match is None else _WORDS.get(match[2].lower())
     try:
-        if found is not None and unit is not None:
-            return timedelta(**{unit: float(found[1])})
+        if match is not None and unit is not None:
+            return timedelta(**{unit: float(match[1])})
         return datetime.fromisoformat(text.strip())
     except (ValueError, OverflowError):
         raise LakeError(f"{text!r} is no age", hint=_HINT) from None

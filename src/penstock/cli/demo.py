@@ -174,9 +174,9 @@ def _count(measured: Measured, table: Any) -> None:
 
 def _ask(spark: Any, ask: Callable[[str], Any], measured: Measured) -> None:
     """Ask all questions, after a first round that is no measure: code is compiled and caches are filled by it."""
-    _asked(ask, Measured(measured.name))
+    _run_queries(ask, Measured(measured.name))
     before = _read_so_far(spark)
-    _asked(ask, measured)
+    _run_queries(ask, measured)
     measured.bytes_read = _read_so_far(spark) - before
 
 
@@ -187,7 +187,7 @@ def _read_so_far(spark: Any) -> int:
     return int(store.executorSummary("driver").totalInputBytes())
 
 
-def _asked(ask: Callable[[str], Any], measured: Measured) -> None:
+def _run_queries(ask: Callable[[str], Any], measured: Measured) -> None:
     """Ask all questions; the files, and the time to find them, are what Spark's scans counted."""
     for text, where in QUERIES.values():
         start = time.perf_counter()

@@ -257,9 +257,9 @@ def _check_same(table: Any, partition_by: str | None, rule: Any, hot: Any) -> No
 def _added(table: Any, before: int | None) -> dict[str, int]:
     """What the last snapshot added, nothing when there is no new one; and how many rows there are now."""
     snapshot = table.version.snapshot
-    told = snapshot.summary.additional_properties if snapshot is not None and snapshot.snapshot_id != before else {}
+    summary = snapshot.summary.additional_properties if snapshot is not None and snapshot.snapshot_id != before else {}
     names = {"rows": "added-records", "files": "added-data-files", "bytes": "added-files-size"}
-    return {**{name: int(told.get(key, 0)) for name, key in names.items()}, "total_rows": table.count()}
+    return {**{name: int(summary.get(key, 0)) for name, key in names.items()}, "total_rows": table.count()}
 
 
 def _take_away(lake: Any, name: str) -> None:

@@ -76,14 +76,14 @@ def _check_lake(table: str | None, warehouse: str | None, catalog: str | None) -
     yield opened
     if table is None or not opened.ok:
         return
-    found: list[Any] = []
+    tables: list[Any] = []
 
     def load() -> str:
-        found.append(lake.table(table))
+        tables.append(lake.table(table))
         return f"{table} is there"
 
     yield _attempt("table", load)
-    for each in found:
+    for each in tables:
         yield from _check_table(each)
 
 

@@ -90,13 +90,13 @@ class _Handler(BaseHTTPRequestHandler):
         if self._is_refused():
             return
         place = urlsplit(self.path)
-        asked = parse_qs(place.query, max_num_fields=8)
-        where = asked.get("where", [""])[-1].strip()
+        options = parse_qs(place.query, max_num_fields=8)
+        where = options.get("where", [""])[-1].strip()
         try:
             if place.path == "/":
                 self._send_page(where)
             elif place.path == "/plan":
-                self._send_plan(where, refresh=asked.get("refresh") == ["1"])
+                self._send_plan(where, refresh=options.get("refresh") == ["1"])
             else:
                 self._send_error(HTTPStatus.NOT_FOUND, "there is nothing here; see /")
         except ConnectionError:
@@ -127,7 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             data = self.server.look(where)
         except PenstockError as error:
-            problem = told(error)
+            problem = error_for_page(error)
             data = self.server.look("")
         body = page({**data, "live": {"where": where, "error": problem}})
         allowed = f"{policy(live=True)}; frame-ancestors 'none'"
@@ -137,7 +137,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             self._send(HTTPStatus.OK, "application/json", json.dumps(self.server.look(where, refresh), allow_nan=False))
         except PenstockError as error:
-            self._send(HTTPStatus.BAD_REQUEST, "application/json", json.dumps({"error": told(error)}))
+            self._send(HTTPStatus.BAD_REQUEST, "application/json", json.dumps({"error": error_for_page(error)}))
 
     def _send_error(self, status: HTTPStatus, message: str, **headers: str) -> None:
         self._send(status, "application/json", json.dumps({"error": {"message": message}}), headers)
@@ -158,7 +158,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Requests are not logged: predicates hold what people look for."""
 
 
-def told(error: PenstockError) -> dict[str, str | None]:
+def error_for_page(error: PenstockError) -> dict[str, str | None]:
     """An error for a page: its line, and the excerpt of the text where there is one."""
     line, _, excerpt = str(error).partition("\n")
     return {"message": plain(line), "excerpt": excerpt or None}

@@ -42,14 +42,14 @@ class Collector:
 
     def look(self, where: str | None = None, path: str | None = None) -> dict[str, Any]:
         """The data for one query; an error in it is raised as by `plan`."""
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             plan = self.table.plan(where, path=path)  # first, so that its time is not that of a second look
-            found = self._sections(plan)
-        notes = [str(each.message) for each in told if str(each.message) not in "; ".join(plan.report.notes)]
-        found["notes"] += list(dict.fromkeys(notes))
-        found["where"] = cut(where or "", _LONGEST_WHERE)
-        return dict(all_plain(found))
+            sections = self._sections(plan)
+        notes = [str(each.message) for each in caught if str(each.message) not in "; ".join(plan.report.notes)]
+        sections["notes"] += list(dict.fromkeys(notes))
+        sections["where"] = cut(where or "", _LONGEST_WHERE)
+        return dict(all_plain(sections))
 
     def _sections(self, plan: Plan) -> dict[str, Any]:
         pieces = self._description.pieces

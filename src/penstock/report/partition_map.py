@@ -64,8 +64,8 @@ class Map:
         reads = np.array([self.read[own].any() for own in members], np.bool_)
         shown = set(chosen(reads, sizes, MOST_SUMS).tolist())
         rest += [group for i, own in enumerate(members) if i not in shown for group in own]
-        found = [self._sum(members[i], names[i], self.pieces.labels[members[i][0]][:1]) for i in sorted(shown)]
-        return [*found, *([self._sum(rest, "", ())] if rest else [])]
+        sums = [self._sum(members[i], names[i], self.pieces.labels[members[i][0]][:1]) for i in sorted(shown)]
+        return [*sums, *([self._sum(rest, "", ())] if rest else [])]
 
     def _sum(self, groups: Sequence[int], name: str, first: Label) -> dict[str, Any]:
         more = f"{len(groups):,} {'partition' if len(groups) == 1 else 'partitions'} more"
@@ -80,13 +80,13 @@ class Map:
 
     def _totals(self) -> dict[str, dict[str, int]]:
         """Files and bytes by verdict; of what is read along, partitions and their bytes."""
-        found = {}
+        totals = {}
         for kind in (SKIP, KEEP, WHOLE):
             own = self.seen.verdicts == kind
-            found[KINDS[kind]] = {"files": int(own.sum()), "bytes": int(self.pieces.sizes[own].sum())}
+            totals[KINDS[kind]] = {"files": int(own.sum()), "bytes": int(self.pieces.sizes[own].sum())}
         along = self.seen.kinds == ALONG
-        found[KINDS[ALONG]] = {"pieces": int(along.sum()), "bytes": int(self.pieces.bytes[along].sum())}
-        return found
+        totals[KINDS[ALONG]] = {"pieces": int(along.sum()), "bytes": int(self.pieces.bytes[along].sum())}
+        return totals
 
     def _group(self, group: int, limit: int) -> dict[str, Any]:
         own = self._own(group)
@@ -116,18 +116,18 @@ class Map:
 
     def _sums(self, pieces: Numbers) -> list[dict[str, Any]]:
         """What is not told one by one, by kind."""
-        found = []
+        sums = []
         for kind, name in enumerate(KINDS):
             own = pieces[self.seen.kinds[pieces] == kind]
             if len(own):
                 files = len(np.unique(self.pieces.of_file[own]))
-                found.append({"verdict": name, "files": files, "bytes": int(self.pieces.bytes[own].sum())})
-        return found
+                sums.append({"verdict": name, "files": files, "bytes": int(self.pieces.bytes[own].sum())})
+        return sums
 
     def _file(self, file: int) -> dict[str, Any]:
         residual, deletes = self.seen.residual(file), self.seen.deletes(file)
         rows = int(self.pieces.rows[file])
-        told: dict[str, Any] = {
+        file_facts: dict[str, Any] = {
             "path": cut_left(str(self.pieces.names[file]).removeprefix(self.location), _LONGEST_PATH),
             "bytes": int(self.pieces.sizes[file]),
             "rows": None if rows < 0 else rows,
@@ -136,8 +136,8 @@ class Map:
             "looked": bool(self.seen.looked[file]),
             "partitions": int(self.pieces.sharing[file]),
         }
-        told |= {} if residual is None else {"residual": self._residuals.code(residual)}
-        return told | ({"deletes": deletes} if deletes else {})
+        file_facts |= {} if residual is None else {"residual": self._residuals.code(residual)}
+        return file_facts | ({"deletes": deletes} if deletes else {})
 
 
 def label_text(label: Label) -> str:
@@ -184,6 +184,6 @@ def fair_limit(counts: Numbers, room: int) -> int:
 
 def summed(where: Numbers, what: Numbers, count: int) -> Numbers:
     """Sums by group."""
-    found = np.zeros(count, np.int64)
-    np.add.at(found, where, what)
-    return found
+    sums = np.zeros(count, np.int64)
+    np.add.at(sums, where, what)
+    return sums

@@ -63,8 +63,8 @@ class Seen:
         """What is left to check on a kept file's rows, for people; None when nothing is."""
         if self.verdicts[file] == SKIP:
             return None
-        found = self._judgement(file)[0].residual(self._judgement(file)[1])
-        return None if found == TRUE else summarize(found, _LONGEST)
+        residual = self._judgement(file)[0].residual(self._judgement(file)[1])
+        return None if residual == TRUE else summarize(residual, _LONGEST)
 
     def deletes(self, file: int) -> int:
         """How many delete files take rows away from a file that is read."""
@@ -86,9 +86,9 @@ def see(plan: Plan, table: Description, pieces: Pieces) -> Seen:
     verdicts, codes = _columns(judged, reasons)
     codes[verdicts != Verdict.SKIP] = reasons.code(f"its {table.level} was skipped")
     names = [j.containers.names for j in plan.judgements if j.containers.names is not None]
-    found = pc.index_in(pieces.names, value_set=pa.concat_arrays(names) if names else pa.array([], pa.string()))
-    looked = found.is_valid().to_numpy(zero_copy_only=False)
-    places = found.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    positions = pc.index_in(pieces.names, value_set=pa.concat_arrays(names) if names else pa.array([], pa.string()))
+    looked = positions.is_valid().to_numpy(zero_copy_only=False)
+    places = positions.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
     planned = _columns(plan.judgements, reasons)
     verdicts = np.zeros(len(looked), np.int64)
     verdicts[looked] = planned[0][places[looked]]

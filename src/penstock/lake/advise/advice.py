@@ -78,9 +78,9 @@ class Advice:
         """The mean size of a file."""
         return self.bytes // max(1, self.files)
 
-    def saying(self, said: str, **numbers: Any) -> Advice:
+    def saying(self, advice: str, **numbers: Any) -> Advice:
         """The same with more that is known, and what to do."""
-        return replace(self, said=said, **numbers)
+        return replace(self, said=advice, **numbers)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for machines."""
@@ -104,7 +104,7 @@ class Advice:
 
     def explain(self) -> str:
         """The same for people."""
-        lines = [*map(_line, self._found()), *self._changes(), *map(_line, self._to_do())]
+        lines = [*map(_line, self._facts()), *self._changes(), *map(_line, self._to_do())]
         return "\n".join(line.rstrip() for line in lines)
 
     def __str__(self) -> str:
@@ -113,9 +113,9 @@ class Advice:
     def _repr_html_(self) -> str:
         """The same for a notebook."""
         head, *options = self._options() or [()]
-        return facts(self._found()) + grid(head, options) + facts(self._to_do())
+        return facts(self._facts()) + grid(head, options) + facts(self._to_do())
 
-    def _found(self) -> Iterator[tuple[str, str]]:
+    def _facts(self) -> Iterator[tuple[str, str]]:
         """What there is, in lines with a head each."""
         yield "table", self.table
         size = f", {human_bytes(self.mean_bytes)} on average" if self.files else ""

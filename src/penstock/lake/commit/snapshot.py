@@ -130,16 +130,16 @@ class Draft:
         deletes = [m for m in kept if int(m.content) == _DELETES]
         size = int(properties.get(_MANIFEST_SIZE, 8 << 20))
         if self._change.sort_manifests:
-            found, gone = self._sorted(data, size)
+            composed, gone = self._sorted(data, size)
         else:
             if self._added is None:
                 self._added = self._manifests.added(self._change.added)
             less = [self._without(m) for m in data]
             gone = [file for _, lost in less for file in lost]
-            found = [*self._added, *self._merged([m for m, _ in less], size, properties)]
-        needed = self._still_needed(deletes, found)
+            composed = [*self._added, *self._merged([m for m, _ in less], size, properties)]
+        needed = self._still_needed(deletes, composed)
         gone += [file for manifest in deletes if manifest not in needed for file in self._manifests.files(manifest)]
-        return [*found, *needed], gone
+        return [*composed, *needed], gone
 
     def _without(self, manifest: Any) -> tuple[Any, list[Any]]:
         path = manifest.manifest_path

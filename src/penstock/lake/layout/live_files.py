@@ -67,7 +67,7 @@ def _files(batch: FileBatch, layout: Layout) -> list[LiveFile]:
     spec_id = batch.spec.spec_id
     entries = zip(*(batch.column(name).to_pylist() for name in _NAMES), strict=True)
     return [
-        LiveFile(path, spec_id, own, rows, size, number or 0, _told(layout, spec_id, own, rows, text), shredding)
+        LiveFile(path, spec_id, own, rows, size, number or 0, _logical(layout, spec_id, own, rows, text), shredding)
         for own, (path, rows, size, number, text, shredding) in zip(tuples, entries, strict=True)
     ]
 
@@ -82,7 +82,7 @@ def _values(batch: FileBatch, spec_field: SpecField) -> list[Any]:
     return values
 
 
-def _told(layout: Layout, spec_id: int, partition: Tuple, rows: int, text: str | None) -> dict[Tuple, int] | None:
+def _logical(layout: Layout, spec_id: int, partition: Tuple, rows: int, text: str | None) -> dict[Tuple, int] | None:
     """The logical partitions of a file with their rows."""
     if spec_id == layout.fine.spec_id:
         return {partition: rows}

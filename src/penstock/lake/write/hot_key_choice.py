@@ -90,7 +90,7 @@ def _chosen(sample: pa.Table, maps: Sequence[_Auto]) -> dict[str, list[str]]:
 
 def _maps(sample: pa.Table, path: Sequence[str]) -> pa.Array:
     """The maps at a path, whose names rows may spell otherwise; none where rows have something else there."""
-    column = sample.column(_given(sample.schema, path[:1])[0])
+    column = sample.column(_spelled(sample.schema, path[:1])[0])
     array = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
     for name in path[1:]:
         fields = [field.name for field in array.type] if pa.types.is_struct(array.type) else []
@@ -104,7 +104,7 @@ def _has(data: Any, names: Sequence[str]) -> bool:
     """Whether the rows have these columns, as maps or as something that holds them."""
     schema = getattr(data, "schema", None)
     if isinstance(schema, pa.Schema):
-        return len(_given(schema, names)) == len(names)
+        return len(_spelled(schema, names)) == len(names)
     columns = {str(name).lower() for name in getattr(data, "columns", ())}
     return hasattr(data, "mapInArrow") and all(name.lower() in columns for name in names)
 
@@ -114,7 +114,7 @@ def _sampled(data: Any, names: Sequence[str]) -> tuple[pa.Table, Any]:
     if isinstance(data, pa.RecordBatch):
         data = pa.table(data)
     if isinstance(data, pa.Table):
-        return _some(data.select(_given(data.schema, names))), data
+        return _some(data.select(_spelled(data.schema, names))), data
     if isinstance(data, pa.RecordBatchReader):
         first: list[pa.RecordBatch] = []
         rows = size = 0
@@ -123,13 +123,12 @@ def _sampled(data: Any, names: Sequence[str]) -> tuple[pa.Table, Any]:
             rows, size = rows + batch.num_rows, size + batch.nbytes
             if rows >= SAMPLE or size >= _BYTES:
                 break
-        sample = pa.Table.from_batches(first, data.schema).select(_given(data.schema, names))
+        sample = pa.Table.from_batches(first, data.schema).select(_spelled(data.schema, names))
         return _some(sample), pa.RecordBatchReader.from_batches(data.schema, chain(first, data))
-    found: pa.Table = bridge.sample(data, names, SAMPLE)
-    return found, data
+    return bridge.sample(data, names, SAMPLE), data
 
 
-def _given(schema: pa.Schema, names: Sequence[str]) -> list[str]:
+def _spelled(schema: pa.Schema, names: Sequence[str]) -> list[str]:
     wanted = {name.lower() for name in names}
     return [name for name in schema.names if name.lower() in wanted]
 
