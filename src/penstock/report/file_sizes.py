@@ -22,14 +22,14 @@ def distribution(sizes: Numbers, read: npt.NDArray[np.bool_], noun: str) -> dict
     [(0, 1, 1, 1), (4, 16, 2, 1), (16, 64, 0, 0), (64, 256, 1, 0)]
     """
     bands = _bands(sizes)
-    counts = []
+    shown = []
     for band in range(int(bands.min()), int(bands.max()) + 1) if len(sizes) else ():
         inside = bands == band
         if band < 0 or inside.any() or (bands[bands >= 0] < band).any():
             low = 0 if band < 0 else 1 << (_FACTOR_BITS * band)
             numbers = {"from": low, "below": 1 << (_FACTOR_BITS * (band + 1)), "count": int(inside.sum())}
-            counts.append({**numbers, "bytes": int(sizes[inside].sum()), "read": int((inside & read).sum())})
-    return {"noun": noun, "count": len(sizes), "bytes": int(sizes.sum()), "bands": counts, "said": _summary(sizes, noun)}
+            shown.append({**numbers, "bytes": int(sizes[inside].sum()), "read": int((inside & read).sum())})
+    return {"noun": noun, "count": len(sizes), "bytes": int(sizes.sum()), "bands": shown, "said": _summary(sizes, noun)}
 
 
 def _bands(sizes: Numbers) -> Numbers:

@@ -41,8 +41,8 @@ function bytes(number) {
 
 function share(part, whole) {
   if (!whole) return "";
-  const found = (100 * part) / whole;
-  return found >= 10 || part === 0 ? `(${found.toFixed(0)} %)` : `(${Number(found.toPrecision(2))} %)`;
+  const percent = (100 * part) / whole;
+  return percent >= 10 || part === 0 ? `(${percent.toFixed(0)} %)` : `(${Number(percent.toPrecision(2))} %)`;
 }
 
 function duration(seconds) {
@@ -51,13 +51,13 @@ function duration(seconds) {
 
 // A bar of parts of a whole: [[part, class], …]. Widths are set by script, because the policy forbids style attributes.
 function bar(whole, parts) {
-  const found = el("div", { class: "bar", "aria-hidden": "true" });
+  const track = el("div", { class: "bar", "aria-hidden": "true" });
   for (const [part, kind] of parts.filter(([size]) => size)) {
     const piece = el("span", { class: kind });
     piece.style.width = `max(${(100 * part) / whole}%, 2px)`;
-    found.append(piece);
+    track.append(piece);
   }
-  return found;
+  return track;
 }
 
 function table(caption, heads, rows, kinds) {

@@ -2,7 +2,7 @@
 
 const data = JSON.parse(byId("data").textContent);
 let waiting = null;
-let asked = null;
+let running = null;
 
 function tellProblem(problem) {
   const lines = problem ? [problem.message, ...(problem.excerpt ? [problem.excerpt] : [])] : [];
@@ -12,24 +12,24 @@ function tellProblem(problem) {
 
 async function ask(refresh) {
   clearTimeout(waiting);
-  asked?.abort();
-  const own = asked = new AbortController();
+  running?.abort();
+  const own = running = new AbortController();
   const where = byId("where").value.trim();
   const query = new URLSearchParams({ where, ...(refresh ? { refresh: "1" } : {}) });
   document.querySelector("main").classList.add("busy");
   try {
     const answer = await fetch(`/plan?${query}`, { signal: own.signal, headers: { accept: "application/json" } });
-    const found = await answer.json();
-    if (own !== asked) return;
-    tellProblem(found.error);
-    if (found.error) return;
+    const view = await answer.json();
+    if (own !== running) return;
+    tellProblem(view.error);
+    if (view.error) return;
     history.replaceState(null, "", where ? `/?${new URLSearchParams({ where })}` : "/");
-    showAll(found);
-    byId("status").textContent = headline(found);
+    showAll(view);
+    byId("status").textContent = headline(view);
   } catch (error) {
     if (error.name !== "AbortError") tellProblem({ message: "The server does not answer; is penstock serve still running?" });
   } finally {
-    if (own === asked) document.querySelector("main").classList.remove("busy");
+    if (own === running) document.querySelector("main").classList.remove("busy");
   }
 }
 

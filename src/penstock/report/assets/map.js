@@ -86,16 +86,16 @@ class TreeMap {
 
   // Partitions of several fields lie together by the first one, where that makes few blocks of many.
   blocks(groups) {
-    const found = new Map();
+    const byFirst = new Map();
     for (const item of groups) {
       const [first, ...rest] = item.group.values ?? [];
       const name = rest.length ? first : item.group.label;
       item.short = rest.join(" · ");
-      found.set(name, [...(found.get(name) ?? []), item]);
+      byFirst.set(name, [...(byFirst.get(name) ?? []), item]);
     }
-    if (found.size < 2 || (!this.map.others.length && found.size > groups.length / 2)) return null;
+    if (byFirst.size < 2 || (!this.map.others.length && byFirst.size > groups.length / 2)) return null;
     const sum = (items) => items.reduce((weight, item) => weight + item.weight, 0);
-    return [...found].map(([name, items]) => ({ name, items, weight: sum(items) })).sort((a, b) => b.weight - a.weight);
+    return [...byFirst].map(([name, items]) => ({ name, items, weight: sum(items) })).sort((a, b) => b.weight - a.weight);
   }
 
   render() {
@@ -144,15 +144,15 @@ class TreeMap {
 
   facts(cell, group, file) {
     const rows = cell.rows === null || cell.rows === undefined ? "" : `, ${many(cell.rows, "rows")}`;
-    const found = [["partition", group.label]];
-    if (!file) return [...found, ["files", `${count(cell.files)}, summed up`], ["size", bytes(cell.bytes)], ["verdict", KINDS[cell.verdict].name]];
-    found.push(["file", file.path], ["size", `${bytes(cell.bytes)}${rows}`]);
-    if (file.partitions > 1) found.push(["shared", `with ${many(file.partitions - 1, "partitions")} more, ${bytes(file.bytes)} in all`]);
-    found.push(["verdict", KINDS[cell.verdict].name], ["reason", this.map.reasons[file.reason]]);
-    if (!file.looked) found.push(["stage", this.level === "manifest" ? "its manifest was not opened" : "its directory was not listed"]);
-    if (file.residual !== undefined) found.push(["left to check", this.map.residuals[file.residual]]);
-    if (file.deletes) found.push(["deletes", `${many(file.deletes, "delete files")} apply`]);
-    return found;
+    const lines = [["partition", group.label]];
+    if (!file) return [...lines, ["files", `${count(cell.files)}, summed up`], ["size", bytes(cell.bytes)], ["verdict", KINDS[cell.verdict].name]];
+    lines.push(["file", file.path], ["size", `${bytes(cell.bytes)}${rows}`]);
+    if (file.partitions > 1) lines.push(["shared", `with ${many(file.partitions - 1, "partitions")} more, ${bytes(file.bytes)} in all`]);
+    lines.push(["verdict", KINDS[cell.verdict].name], ["reason", this.map.reasons[file.reason]]);
+    if (!file.looked) lines.push(["stage", this.level === "manifest" ? "its manifest was not opened" : "its directory was not listed"]);
+    if (file.residual !== undefined) lines.push(["left to check", this.map.residuals[file.residual]]);
+    if (file.deletes) lines.push(["deletes", `${many(file.deletes, "delete files")} apply`]);
+    return lines;
   }
 
   find(node) {
@@ -160,21 +160,21 @@ class TreeMap {
   }
 
   onFocus(node) {
-    const found = this.find(node);
-    if (!found) return;
+    const entry = this.find(node);
+    if (!entry) return;
     this.cells[this.at]?.node.setAttribute("tabindex", "-1");
-    this.at = this.cells.indexOf(found);
+    this.at = this.cells.indexOf(entry);
     node.setAttribute("tabindex", "0");
     node.setAttribute("aria-selected", "true");
     for (const name of ["x", "y", "width", "height"]) this.ring.setAttribute(name, node.getAttribute(name));
     this.ring.setAttribute("visibility", "visible");
     const box = node.getBoundingClientRect();
-    this.show(found, box.left + box.width / 2, box.bottom);
+    this.show(entry, box.left + box.width / 2, box.bottom);
   }
 
   onPointer(event) {
-    const found = this.find(event.target);
-    if (found) this.show(found, event.clientX, event.clientY);
+    const entry = this.find(event.target);
+    if (entry) this.show(entry, event.clientX, event.clientY);
   }
 
   onLeave(event) {
@@ -190,9 +190,9 @@ class TreeMap {
     hideTip();
   }
 
-  show(found, x, y) {
-    this.mark(found.cell.file);
-    showTip(found.facts, x, y);
+  show(entry, x, y) {
+    this.mark(entry.cell.file);
+    showTip(entry.facts, x, y);
   }
 
   // All pieces of one file are marked together: partitions that share it lie in several places.
@@ -216,8 +216,8 @@ class TreeMap {
 
   leap(by) {
     const group = this.cells[this.at].group + by;
-    const found = this.cells.findIndex((cell) => cell.group === group);
-    return found < 0 ? null : found;
+    const first = this.cells.findIndex((cell) => cell.group === group);
+    return first < 0 ? null : first;
   }
 }
 

@@ -41,22 +41,22 @@ function showAnswer(data) {
   byId("answer").replaceChildren(el("p", { class: "headline", id: "headline" }, headline(data)), where);
 }
 
-function stage(head, said, whole, parts, reasons) {
-  return el("li", {}, el("div", { class: "stage-head" }, el("strong", {}, head), el("span", {}, said)), bar(whole, parts),
+function stage(head, summary, whole, parts, reasons) {
+  return el("li", {}, el("div", { class: "stage-head" }, el("strong", {}, head), el("span", {}, summary)), bar(whole, parts),
     reasons.length ? el("ul", { class: "reasons muted" }, ...reasons.map((text) => el("li", {}, text))) : null);
 }
 
 function showFunnel({ stages, report, table, notes }) {
-  const found = stages.map((each) => stage(each.kind, `${count(each.kept)} of ${count(each.total)} kept ${share(each.kept, each.total)}`,
+  const items = stages.map((each) => stage(each.kind, `${count(each.kept)} of ${count(each.total)} kept ${share(each.kept, each.total)}`,
     each.total, [[each.kept_whole, "sure"], [each.kept - each.kept_whole, ""]],
     Object.entries(each.skipped_by_reason).sort((a, b) => b[1] - a[1]).map(([why, number]) => `${many(number, each.kind)} skipped by ${why}`)));
   const { rows, rows_kept: rowsKept, bytes_kept: kept } = report.files;
-  if (rows !== null && rowsKept !== null) found.push(stage("rows", `${count(rowsKept)} of ${count(rows)} in files that are read ${share(rowsKept, rows)}`, rows, [[rowsKept, ""]], []));
-  if (kept !== null) found.push(stage("bytes", `${bytes(kept)} of ${bytes(table.bytes)} ${share(kept, table.bytes)}`, table.bytes, [[kept, ""]], []));
+  if (rows !== null && rowsKept !== null) items.push(stage("rows", `${count(rowsKept)} of ${count(rows)} in files that are read ${share(rowsKept, rows)}`, rows, [[rowsKept, ""]], []));
+  if (kept !== null) items.push(stage("bytes", `${bytes(kept)} of ${bytes(table.bytes)} ${share(kept, table.bytes)}`, table.bytes, [[kept, ""]], []));
   const facts = [`Planned in ${duration(report.planning_seconds)}.`];
   if (report.list_calls) facts.push(`${many(report.list_calls, "List calls")}.`);
   const unused = report.unused.map(({ predicate, why }) => el("li", {}, `${predicate}: ${why}; it never skips a file`));
-  into("funnel", el("ol", { class: "stages" }, ...found), el("p", { id: "planned" }, facts.join(" ")),
+  into("funnel", el("ol", { class: "stages" }, ...items), el("p", { id: "planned" }, facts.join(" ")),
     unused.length + notes.length ? el("ul", {}, ...unused, ...notes.map((note) => el("li", {}, note))) : null);
 }
 
@@ -109,10 +109,10 @@ function showMap({ map, report }) {
 
 function summedUp(map) {
   const inside = map.groups.reduce((sum, group) => sum + group.cells.filter((cell) => cell.file === undefined).reduce((n, cell) => n + cell.files, 0), 0);
-  const said = [];
-  if (map.others.length) said.push(`the ${count(map.groups.length)} of ${many(map.partitions, "partitions")} that are read or largest are shown one by one, the others summed up`);
-  if (inside) said.push(`${many(inside, "files")} of large partitions are summed up by verdict`);
-  return said.length ? el("p", { id: "summed", class: "muted" }, `To keep the page small, ${said.join("; ")}.`) : null;
+  const sentences = [];
+  if (map.others.length) sentences.push(`the ${count(map.groups.length)} of ${many(map.partitions, "partitions")} that are read or largest are shown one by one, the others summed up`);
+  if (inside) sentences.push(`${many(inside, "files")} of large partitions are summed up by verdict`);
+  return sentences.length ? el("p", { id: "summed", class: "muted" }, `To keep the page small, ${sentences.join("; ")}.`) : null;
 }
 
 function mapTable(shown) {
@@ -143,10 +143,10 @@ function served(key) {
 
 function showKeys({ keys, report }) {
   if (keys.error) return into("keys", el("p", {}, keys.error));
-  const asked = report.keys.map((key) => el("li", {}, el("code", {}, key.key), ` ${served(key)}`));
+  const lookups = report.keys.map((key) => el("li", {}, el("code", {}, key.key), ` ${served(key)}`));
   const rows = keys.hot.map((key) => [key.column, key.key, key.mode === "mirror" ? "copied beside the map" : "moved out of the map",
     key.sidecar === undefined ? "as the first file says" : served(key), key.current === false ? "not written any more" : ""]);
-  into("keys", asked.length ? el("p", {}, "Asked for by this query:") : null, asked.length ? el("ul", {}, ...asked) : null,
+  into("keys", lookups.length ? el("p", {}, "Asked for by this query:") : null, lookups.length ? el("ul", {}, ...lookups) : null,
     rows.length ? scrolling("Hot keys", table("Hot keys of maps", ["map", "key", "values are", "in all files", "note"], rows, ["", "", "", "wide", ""]))
       : el("p", { class: "muted" }, "No key of a map has a column of its own."));
 }
