@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -17,18 +17,25 @@ from penstock.lake.write.new_sidecars import schema_with_sidecars
 from penstock.maps.shred_rule import Shred
 from penstock.tables.partitioning import parse_field
 
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.partitioning import PartitionSpec
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import Table
+    from pyiceberg.types import NestedField
+
 _SMALL_INTEGERS = {pa.int8(), pa.int16()}
 
 
 def create(
-    catalog: Any,
+    catalog: Catalog,
     name: str,
     schema: Any,
     partition_by: str | Sequence[str],
     rule: Coalesce | None,
     shred: Mapping[str, Shred],
     properties: Mapping[str, str],
-) -> Any:
+) -> Table:
     """Make a table in a catalog; PyIceberg's object."""
     from pyiceberg.exceptions import TableAlreadyExistsError
 
@@ -49,7 +56,7 @@ def create(
         raise LakeError(f"there is a table {name} already", hint=f"open it: lake.table({name!r})") from None
 
 
-def iceberg_schema(schema: Any) -> Any:
+def iceberg_schema(schema: Any) -> Schema:
     """Iceberg's schema of DDL text, of Arrow's, Iceberg's or Spark's schema."""
     from pyiceberg.schema import Schema, assign_fresh_schema_ids
 
@@ -62,7 +69,7 @@ def iceberg_schema(schema: Any) -> Any:
     return _from_arrow(pa.schema(fields))
 
 
-def partition_spec(schema: Any, partition_by: str | Sequence[str]) -> Any:
+def partition_spec(schema: Schema, partition_by: str | Sequence[str]) -> PartitionSpec:
     """A spec out of texts such as `app`, `day(ts)`, `bucket(16, user_id)`, `truncate(4, name)`."""
     from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
     from pyiceberg.transforms import parse_transform
@@ -83,7 +90,7 @@ def partition_spec(schema: Any, partition_by: str | Sequence[str]) -> Any:
     return PartitionSpec(*fields)
 
 
-def _rule_properties(schema: Any, spec: Any, rule: Coalesce) -> dict[str, str]:
+def _rule_properties(schema: Schema, spec: PartitionSpec, rule: Coalesce) -> dict[str, str]:
     typed = typed_rule(schema, rule)
     with_rule(Layout(schema, spec), [spec], typed)  # whether the table is partitioned by the rule's columns
     return rule_properties(schema, typed)
@@ -95,7 +102,7 @@ def _texts(partition_by: str | Sequence[str]) -> list[str]:
     return [part.strip() for part in re.split(r",(?![^(]*\))", partition_by) if part.strip()]
 
 
-def _source(schema: Any, column: str, text: str) -> Any:
+def _source(schema: Schema, column: str, text: str) -> NestedField:
     try:
         return schema.find_field(column, case_sensitive=False)
     except ValueError:
@@ -116,7 +123,7 @@ def _known(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _from_arrow(arrow: pa.Schema) -> Any:
+def _from_arrow(arrow: pa.Schema) -> Schema:
     from pyiceberg.io.pyarrow import _pyarrow_to_schema_without_ids
     from pyiceberg.schema import assign_fresh_schema_ids
 

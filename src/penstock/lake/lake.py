@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.errors import LakeError
 from penstock.expr.bind import Context
@@ -28,17 +28,21 @@ from penstock.tables.iceberg.metadata.catalogs import (
     sources_of,
 )
 
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table
+
 
 @dataclass(frozen=True)
 class Lake:
     """The tables of a catalog and the Hive layouts registered in a warehouse, returned by `penstock.connect`."""
 
     warehouse: Path | None
-    source: Any = field(default=None, repr=False)
+    source: CatalogSource | None = field(default=None, repr=False)
     timezone: str = "UTC"
 
     @cached_property
-    def catalog(self) -> Any:
+    def catalog(self) -> Catalog:
         """PyIceberg's catalog; that of a warehouse is made on first use."""
         if self.source is not None:
             return open_catalog(self.source)
@@ -131,7 +135,7 @@ class Lake:
         known = ", ".join(self.tables()) or "none"
         raise LakeError(f"no table {name!r} in {self.warehouse or 'the catalog'}", hint=f"there are: {known}")
 
-    def _managed(self, table: Any, name: str) -> ManagedTable:
+    def _managed(self, table: Table, name: str) -> ManagedTable:
         """A table that PyIceberg has opened in the catalog."""
         return ManagedTable(
             name, table, sources_of(table), declarations=self.declarations, context=Context(self.timezone)

@@ -8,9 +8,10 @@ they hold are counted and left as they are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,6 +24,10 @@ from penstock.lake.layout.table_layout import Layout, Tuple, layout_of, with_rul
 from penstock.lake.write.data_files import WriteJob
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.scan.scan_plan import data_batches
+
+if TYPE_CHECKING:
+    from pyiceberg.partitioning import PartitionField
+    from pyiceberg.table.metadata import TableMetadata
 
 _BELOW = 32 << 20
 _TOLD = 8  # columns at the end of what `partitions()` gives
@@ -62,7 +67,7 @@ class _Partitions:
         listed = listed.filter(own)
         self.files = listed.column(-_TOLD + 1).to_numpy()
         self.sizes = listed.column(-_TOLD + 4).to_numpy()
-        self.target = WriteJob(layout, None, data_folder(table.table), table.table.metadata.properties).target
+        self.target = WriteJob(layout, table.table.io, data_folder(table.table), table.table.metadata.properties).target
         columns = [_values(listed, names, field, layout) for field in layout.fine.fields]
         self.tuples: list[Tuple] = list(zip(*columns, strict=True))
 
@@ -75,7 +80,7 @@ class _Partitions:
         return Option(layout.rule, files, total // max(1, files), opens, now / max(1, files))
 
 
-def _values(listed: pa.Table, names: Sequence[str], field: Any, layout: Layout) -> list[Any]:
+def _values(listed: pa.Table, names: Sequence[str], field: PartitionField, layout: Layout) -> list[Any]:
     columns = [i for i, name in enumerate(names) if name in (field.name, f"{field.name} (spec {layout.fine.spec_id})")]
     if not columns:  # a transform that is not known has no values to show
         return [None] * listed.num_rows
@@ -84,7 +89,7 @@ def _values(listed: pa.Table, names: Sequence[str], field: Any, layout: Layout) 
     return [as_stored(value, kind) for value in values] if str(kind) == "uuid" else values
 
 
-def _advice(known: Advice, partitions: _Partitions, layout: Layout, metadata: Any) -> Advice:
+def _advice(known: Advice, partitions: _Partitions, layout: Layout, metadata: TableMetadata) -> Advice:
     now, total = known.files, known.bytes
     present = partitions.option(layout, now, total)
     rules = [Coalesce(*columns, below=_BELOW) for columns in _choices(layout)]
@@ -116,12 +121,12 @@ def _advice(known: Advice, partitions: _Partitions, layout: Layout, metadata: An
     )
 
 
-def _opens(files: Any, scan: int) -> Opens:
+def _opens(files: npt.ArrayLike, scan: int) -> Opens:
     counts = np.asarray(files)
     return Opens(float(counts.mean()), int(counts.max()), scan)
 
 
-def _bands(sizes: Any) -> list[Band]:
+def _bands(sizes: npt.NDArray[np.int64]) -> list[Band]:
     ends = [*BANDS, None]
     bands, low = [], 0
     for high in ends:

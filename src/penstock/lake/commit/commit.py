@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import chain, repeat
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +21,10 @@ from penstock.errors import ConflictError, LakeError, PenstockError
 from penstock.lake.commit.snapshot import Change, Draft, StreamBatch
 from penstock.storage.redaction import one_line
 from penstock.tables.iceberg.scan.scan_plan import Sources
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+    from pyiceberg.table.update import TableRequirement, TableUpdate
 
 T = TypeVar("T")
 _ATTEMPTS, _LONGEST_WAIT = 60, 2.0
@@ -35,7 +39,7 @@ class AlreadyCommitted(Exception):
     """The table has the micro-batch, or a later one of its query, by another commit."""
 
 
-def commit(table: Any, sources: Sources, change: Change) -> Any:
+def commit(table: Table, sources: Sources, change: Change) -> Table:
     """Publish a change; the table as PyIceberg has it afterwards."""
     from pyiceberg.exceptions import CommitFailedException
 
@@ -43,7 +47,7 @@ def commit(table: Any, sources: Sources, change: Change) -> Any:
         table = fresh(table)  # the spec of shared files was added after this version
     draft = Draft(table, sources, change)
 
-    def publish(table: Any) -> Any:
+    def publish(table: Table) -> Table:
         try:
             if change.looks_back:
                 _check(table, draft, change)
@@ -68,7 +72,7 @@ def commit(table: Any, sources: Sources, change: Change) -> Any:
     return published
 
 
-def commit_metadata(table: Any, publish: Callable[[Any], T], failure: str, hint: str = "try again") -> T:
+def commit_metadata(table: Table, publish: Callable[[Table], T], failure: str, hint: str = "try again") -> T:
     """What `publish` gives for the table, and for its newest version again while other writers are faster.
 
     The waits between the attempts grow, and no two writers wait alike. `{}` in the failure is the name of the table.
@@ -93,8 +97,11 @@ class UnknownOutcomeError(LakeError):
 
 
 def update(
-    table: Any, requirements: Sequence[Any], updates: Sequence[Any], overtaken: tuple[type[Exception], ...] = ()
-) -> Any:
+    table: Table,
+    requirements: Sequence[TableRequirement],
+    updates: Sequence[TableUpdate],
+    overtaken: tuple[type[Exception], ...] = (),
+) -> Table:
     """Send updates to the catalog; the table afterwards. A catalog that is only busy counts as overtaken."""
     from pyiceberg.exceptions import CommitFailedException
     from pyiceberg.table import Table
@@ -109,17 +116,17 @@ def update(
     return Table(table.name(), response.metadata, response.metadata_location, table.io, table.catalog)
 
 
-def fresh(table: Any) -> Any:
+def fresh(table: Table) -> Table:
     """The table as the catalog has it now."""
     return table.catalog.load_table(table.name())
 
 
-def has_moved_on(table: Any, newest: Any) -> bool:
+def has_moved_on(table: Table, newest: Table) -> bool:
     """Whether a table has another snapshot now: files of the one before may be gone."""
     return bool(newest.metadata.current_snapshot_id != table.metadata.current_snapshot_id)
 
 
-def _publish(table: Any, draft: Draft, batch: StreamBatch | None) -> Any:
+def _publish(table: Table, draft: Draft, batch: StreamBatch | None) -> Table:
     from pyiceberg.exceptions import CommitFailedException
     from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
     from pyiceberg.table.update import (
@@ -138,7 +145,7 @@ def _publish(table: Any, draft: Draft, batch: StreamBatch | None) -> Any:
     snapshot = draft.write(table.metadata)
     ref = {"snapshot_id": snapshot.snapshot_id, "ref_name": MAIN_BRANCH, "type": SnapshotRefType.BRANCH}
     kept = () if batch is None else (SetPropertiesUpdate(updates=batch.properties),)
-    updates = (AddSnapshotUpdate(snapshot=snapshot), SetSnapshotRefUpdate(**ref), *kept)
+    updates = (AddSnapshotUpdate(snapshot=snapshot), SetSnapshotRefUpdate.model_validate(ref), *kept)
     requirements = (
         AssertTableUUID(uuid=table.metadata.table_uuid),
         AssertRefSnapshotId(ref=MAIN_BRANCH, snapshot_id=None if head is None else head.snapshot_id),  # type: ignore[call-arg]
@@ -151,7 +158,7 @@ def _publish(table: Any, draft: Draft, batch: StreamBatch | None) -> Any:
         return _ask(table, snapshot.snapshot_id, error)
 
 
-def _ask(table: Any, snapshot_id: int, error: Exception) -> Any:
+def _ask(table: Table, snapshot_id: int, error: Exception) -> Table:
     """The table, if the catalog has the snapshot although its answer was an error."""
     try:
         now = fresh(table)
@@ -164,7 +171,7 @@ def _ask(table: Any, snapshot_id: int, error: Exception) -> Any:
     raise UnknownOutcomeError(message, hint=hint) from error
 
 
-def _check(table: Any, draft: Draft, change: Change) -> None:
+def _check(table: Table, draft: Draft, change: Change) -> None:
     """Whether a removal still holds, though others may have committed since it was planned."""
     metadata = table.metadata
     head = metadata.current_snapshot()

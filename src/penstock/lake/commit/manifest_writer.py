@@ -6,7 +6,7 @@ Entries that are carried over into a new manifest keep their record (`formats/ma
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from pyiceberg.manifest import (
@@ -26,7 +26,7 @@ from pyiceberg.manifest import (
     manifest_entry_schema_with_data_file,
 )
 from pyiceberg.schema import Schema
-from pyiceberg.typedef import Record
+from pyiceberg.typedef import Record, TableVersion
 from pyiceberg.types import NestedField, StringType, StructType
 
 from penstock.errors import LakeError
@@ -35,6 +35,12 @@ from penstock.formats.manifest_record import FIELD_IDS, ManifestRecord
 from penstock.lake.write.data_files import WrittenFile
 from penstock.tables.iceberg.manifest.avro import read_header
 from penstock.tables.iceberg.manifest.entrywise import ExactDecoder, read_records
+
+if TYPE_CHECKING:
+    from pyiceberg.avro.file import AvroOutputFile
+    from pyiceberg.io import FileIO
+    from pyiceberg.partitioning import PartitionSpec
+    from pyiceberg.table.metadata import TableMetadata
 
 _OWN = tuple(NestedField(FIELD_IDS[name], name, StringType(), required=False) for name in ManifestRecord._fields)
 _ENTRIES_PER_BLOCK, _TEXTS_PER_BLOCK = 1_000, 1 << 20
@@ -60,7 +66,7 @@ def data_file(written: WrittenFile) -> DataFile:
     return entry_file
 
 
-def read_entries(manifest: ManifestFile, io: Any) -> list[ManifestEntry]:
+def read_entries(manifest: ManifestFile, io: FileIO) -> list[ManifestEntry]:
     """The live entries of a manifest, with Penstock's fields."""
     schema = manifest_entry_schema_with_data_file(DEFAULT_READ_VERSION, _OWN_TYPE)
     data = io.new_input(manifest.manifest_path).open().read()
@@ -78,7 +84,7 @@ def read_entries(manifest: ManifestFile, io: Any) -> list[ManifestEntry]:
 class Manifests:
     """Writes the manifests of one snapshot."""
 
-    def __init__(self, metadata: Any, io: Any, folder: str, snapshot_id: int) -> None:
+    def __init__(self, metadata: TableMetadata, io: FileIO, folder: str, snapshot_id: int) -> None:
         if metadata.format_version > 2:
             message = f"the table has format version {metadata.format_version}, which can be read and not written yet"
             raise LakeError(message, hint="write it with another engine, or make a table of version 2")
@@ -142,7 +148,7 @@ class Manifests:
         kind = _WriterV1 if self.metadata.format_version == 1 else _WriterV2
         spec = self.metadata.specs()[spec_id]
         schema = _schema_for(self.metadata, spec)
-        codec = self.metadata.properties.get("write.avro.compression-codec", "gzip")
+        codec: Any = self.metadata.properties.get("write.avro.compression-codec", "gzip")
         writer: ManifestWriter = kind(spec, schema, self._io.new_output(path), self._snapshot_id, codec)
         with writer:
             for entry in entries:
@@ -164,7 +170,7 @@ class _ManyPerBlock(ManifestWriter):
         self._writer = self._inner
         super().__exit__(*raised)
 
-    def _with_partition(self, format_version: Any) -> Schema:
+    def _with_partition(self, format_version: TableVersion) -> Schema:
         known = super()._with_partition(format_version)
         fields: Any = known.find_field("data_file").field_type
         own = StructType(*fields.fields, *_OWN)
@@ -179,10 +185,10 @@ class _ManyPerBlock(ManifestWriter):
 class _Blocks:
     """Gathers what is written one by one."""
 
-    def __init__(self, inner: Any) -> None:
-        self._inner, self._waiting, self._texts = inner, list[Any](), 0
+    def __init__(self, inner: AvroOutputFile[ManifestEntry]) -> None:
+        self._inner, self._waiting, self._texts = inner, list[ManifestEntry](), 0
 
-    def write_block(self, objects: list[Any]) -> None:
+    def write_block(self, objects: list[ManifestEntry]) -> None:
         self._waiting += objects
         self._texts += sum(len(text or "") for entry in objects for text in entry.data_file._data[-len(_OWN) :])
         if len(self._waiting) >= _ENTRIES_PER_BLOCK or self._texts >= _TEXTS_PER_BLOCK:
@@ -217,7 +223,7 @@ def _sortable(partition: Record) -> tuple[Any, ...]:
     return tuple((value is not None, value) for value in partition._data)
 
 
-def _schema_for(metadata: Any, spec: Any) -> Any:
+def _schema_for(metadata: TableMetadata, spec: PartitionSpec) -> Schema:
     """The newest schema that has all sources of a spec."""
     for schema in [metadata.schema(), *reversed(metadata.schemas)]:
         if all(field.source_id in schema._lazy_id_to_field for field in spec.fields):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -18,6 +18,14 @@ from penstock.errors import LakeError
 from penstock.lake.commit.manifest_writer import Manifests, data_file
 from penstock.lake.write.data_files import WrittenFile, delete_quietly
 from penstock.tables.iceberg.scan.scan_plan import Sources
+
+if TYPE_CHECKING:
+    from pyiceberg.manifest import DataFile, ManifestFile
+    from pyiceberg.table import Table
+    from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.snapshots import Snapshot, Summary
+
+    from penstock.lake.layout.table_layout import Tuple
 
 _MERGE_ENABLED, _MERGE_COUNT = "commit.manifest-merge.enabled", "commit.manifest.min-count-to-merge"
 _MANIFEST_SIZE = "commit.manifest.target-size-bytes"
@@ -48,7 +56,7 @@ class StreamBatch:
         """The table's property with the last batch of the query."""
         return {f"{_STREAM}{self.query}": str(self.number)}
 
-    def is_in(self, metadata: Any) -> bool:
+    def is_in(self, metadata: TableMetadata) -> bool:
         """Whether a table has this batch of the query, or a later one; without the property, by its history."""
         (name,) = self.properties
         if name in metadata.properties:
@@ -65,7 +73,7 @@ class Change:
     added: Sequence[WrittenFile] = ()
     removed: frozenset[str] = frozenset()
     base: int | None = None  # the snapshot that the removal was planned on
-    touches: Callable[[Any], bool] | None = None  # whether what others added since is something to remove too
+    touches: Callable[[Table], bool] | None = None  # whether what others added since is something to remove too
     sort_manifests: bool = False
     properties: Mapping[str, str] = field(default_factory=dict)
     batch: StreamBatch | None = None  # what is committed at most once
@@ -79,26 +87,26 @@ class Change:
 class Draft:
     """The files of one snapshot: what was written for one attempt to commit it serves the next as well."""
 
-    def __init__(self, table: Any, sources: Sources, change: Change) -> None:
+    def __init__(self, table: Table, sources: Sources, change: Change) -> None:
         self.snapshot_id: int = table.metadata.new_snapshot_id()
         self._io, self._sources, self._change = table.io, sources, change
         self._folder = metadata_folder(table)
         self._manifests = Manifests(table.metadata, table.io, self._folder, self.snapshot_id)
-        self._added: list[Any] | None = None
-        self._less: dict[str, tuple[Any, list[Any]]] = {}
+        self._added: list[ManifestFile] | None = None
+        self._less: dict[str, tuple[ManifestFile, list[DataFile]]] = {}
         self._lists: list[str] = []
         self._used: set[str] = set()
 
-    def of(self, snapshot: Any) -> list[Any]:
+    def of(self, snapshot: Snapshot | None) -> list[ManifestFile]:
         """The manifests of a snapshot that exists."""
         return list(self._sources.lists.of(snapshot, self._io))
 
-    def paths(self, manifest: Any) -> pa.Array:
+    def paths(self, manifest: ManifestFile) -> pa.Array:
         """The paths of the files in a manifest."""
         (entries,) = self._sources.manifests.many([manifest], self._io)
         return entries.column("file_path")
 
-    def write(self, metadata: Any) -> Any:
+    def write(self, metadata: TableMetadata) -> Snapshot:
         """Write the manifests and their list on top of the table's current snapshot; the snapshot for the catalog."""
         from pyiceberg.table.snapshots import Snapshot
 
@@ -123,7 +131,9 @@ class Draft:
             if not published or path not in self._used:
                 delete_quietly(self._io, path)
 
-    def _compose(self, head: Any, properties: Mapping[str, str]) -> tuple[list[Any], list[Any]]:
+    def _compose(
+        self, head: Snapshot | None, properties: Mapping[str, str]
+    ) -> tuple[list[ManifestFile], list[DataFile]]:
         """The manifests of the new snapshot, and the files that it loses."""
         kept = [m for m in self.of(head) if m.has_added_files() or m.has_existing_files()]
         data = [m for m in kept if int(m.content) == _DATA]
@@ -141,7 +151,7 @@ class Draft:
         gone += [file for manifest in deletes if manifest not in needed for file in self._manifests.files(manifest)]
         return [*composed, *needed], gone
 
-    def _without(self, manifest: Any) -> tuple[Any, list[Any]]:
+    def _without(self, manifest: ManifestFile) -> tuple[ManifestFile, list[DataFile]]:
         path = manifest.manifest_path
         if path not in self._less:
             gone = self._change.removed
@@ -149,7 +159,9 @@ class Draft:
             self._less[path] = self._manifests.without(manifest, gone) if hit else (manifest, [])
         return self._less[path]
 
-    def _merged(self, manifests: Sequence[Any], size: int, properties: Mapping[str, str]) -> list[Any]:
+    def _merged(
+        self, manifests: Sequence[ManifestFile], size: int, properties: Mapping[str, str]
+    ) -> list[ManifestFile]:
         """Many small manifests of one spec become one."""
         if properties.get(_MERGE_ENABLED, "true").lower() == "false":
             return list(manifests)
@@ -163,7 +175,7 @@ class Draft:
                 kept += self._manifests.merged(small, size)[0]
         return kept
 
-    def _sorted(self, manifests: Sequence[Any], size: int) -> tuple[list[Any], list[Any]]:
+    def _sorted(self, manifests: Sequence[ManifestFile], size: int) -> tuple[list[ManifestFile], list[DataFile]]:
         """All files by partition, new ones among the old."""
         new = self._manifests.new_entries(self._change.added)
         kept, gone = [], []
@@ -174,7 +186,7 @@ class Draft:
             gone += lost
         return [*kept, *(m for entries in new.values() for m in self._manifests.merged([], size, entries)[0])], gone
 
-    def _still_needed(self, deletes: Sequence[Any], data: Sequence[Any]) -> list[Any]:
+    def _still_needed(self, deletes: Sequence[ManifestFile], data: Sequence[ManifestFile]) -> list[ManifestFile]:
         """Delete files are about data that is older than they are: without such data they are about nothing."""
         if not self._change.removed:
             return list(deletes)
@@ -182,9 +194,10 @@ class Draft:
         oldest = min((m.min_sequence_number for m in live if m.min_sequence_number >= 0), default=None)
         return [] if oldest is None else [m for m in deletes if m.sequence_number >= oldest]
 
-    def _write_list(self, manifests: Sequence[Any], metadata: Any, head_id: int | None) -> str:
+    def _write_list(self, manifests: Sequence[ManifestFile], metadata: TableMetadata, head_id: int | None) -> str:
         from pyiceberg.manifest import write_manifest_list
 
+        codec: Any = metadata.properties.get("write.avro.compression-codec", "gzip")
         path = f"{self._folder}/snap-{self.snapshot_id}-{len(self._lists)}-{uuid4()}.avro"
         self._lists.append(path)
         with write_manifest_list(
@@ -193,15 +206,16 @@ class Draft:
             snapshot_id=self.snapshot_id,
             parent_snapshot_id=head_id,
             sequence_number=metadata.next_sequence_number(),
-            avro_compression=metadata.properties.get("write.avro.compression-codec", "gzip"),
+            avro_compression=codec,
         ) as writer:
             writer.add_manifests(list(manifests))
         return path
 
-    def _summary(self, metadata: Any, head: Any, gone: Iterable[Any]) -> Any:
+    def _summary(self, metadata: TableMetadata, head: Snapshot | None, gone: Iterable[DataFile]) -> Summary:
         from pyiceberg.table.snapshots import Operation, Summary, UpdateMetrics, update_snapshot_summaries
 
-        metrics, changed = UpdateMetrics(), set[Any]()
+        metrics = UpdateMetrics()
+        changed: set[tuple[int, Tuple]] = set()
         for written in self._change.added:
             metrics.add_file(data_file(written))
             changed.add((written.spec_id, written.partition))
@@ -220,31 +234,31 @@ class Draft:
         return Summary(operation=Operation(self._change.operation), **summary.additional_properties)
 
 
-def metadata_folder(table: Any) -> str:
+def metadata_folder(table: Table) -> str:
     """Where manifests and lists lie."""
     return _folder(table, "metadata")
 
 
-def data_folder(table: Any) -> str:
+def data_folder(table: Table) -> str:
     """Where data files lie."""
     return _folder(table, "data")
 
 
-def own_folders(table: Any) -> list[str]:
+def own_folders(table: Table) -> list[str]:
     """All folders that a table writes to: its location, and those that its properties name."""
     properties = table.metadata.properties
     named = [properties[name] for name in _OLD_PATHS if name in properties]
     return [table.metadata.location, data_folder(table), metadata_folder(table), *named]
 
 
-def _folder(table: Any, kind: str) -> str:
+def _folder(table: Table, kind: str) -> str:
     metadata = table.metadata
     return str(metadata.properties.get(f"write.{kind}.path", f"{metadata.location.rstrip('/')}/{kind}")).rstrip("/")
 
 
-def _ancestors(metadata: Any) -> Iterator[Any]:
+def _ancestors(metadata: TableMetadata) -> Iterator[Snapshot]:
     """The current snapshot, the one before it, and so on, as far back as they are kept."""
-    known = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
+    known: dict[int | None, Snapshot] = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
     current = metadata.current_snapshot()
     while current is not None:
         yield current
@@ -259,8 +273,8 @@ def _number(name: str, text: str) -> int:
         raise LakeError(f"{name} is {text!r}, which is no number of a batch", hint=hint) from None
 
 
-def _by_spec(manifests: Sequence[Any]) -> list[list[Any]]:
-    by_spec: dict[int, list[Any]] = {}
+def _by_spec(manifests: Sequence[ManifestFile]) -> list[list[ManifestFile]]:
+    by_spec: dict[int, list[ManifestFile]] = {}
     for manifest in manifests:
         by_spec.setdefault(manifest.partition_spec_id, []).append(manifest)
     return list(by_spec.values())

@@ -19,13 +19,16 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from penstock.deprecation import deprecated
 from penstock.errors import LakeError
 from penstock.maps.name_lists import read_names, write_names
 from penstock.quantities import Size, parse_size
+
+if TYPE_CHECKING:
+    from pyiceberg.types import IcebergType
 
 COLUMNS, BELOW = "penstock.coalesce.columns", "penstock.coalesce.below-bytes"
 VALUES, RECORD = "penstock.coalesce.values", "penstock.coalesce.record-bytes"
@@ -104,7 +107,7 @@ def to_properties(rule: Coalesce, kinds: Sequence[Any]) -> dict[str, str]:
     return properties
 
 
-def from_properties(properties: Mapping[str, str], kinds: Mapping[str, Any]) -> Coalesce | None:
+def from_properties(properties: Mapping[str, str], kinds: Mapping[str, IcebergType]) -> Coalesce | None:
     """The rule of a table; `kinds` are Iceberg's types of all columns, by name."""
     if COLUMNS not in properties:
         return None
@@ -131,7 +134,7 @@ def internal(values: Sequence[Any], kinds: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(None if v is None else as_stored(from_json(k, v), k) for v, k in zip(values, kinds, strict=True))
 
 
-def as_stored(value: Any, kind: Any) -> Any:
+def as_stored(value: Any, kind: IcebergType) -> Any:
     """A value of Python's as a manifest has it: dates and times as numbers, a uuid as its octets."""
     from pyiceberg.expressions.literals import literal
     from pyiceberg.utils.datetime import date_to_days, datetime_to_micros, time_to_micros
@@ -153,7 +156,7 @@ def as_stored(value: Any, kind: Any) -> Any:
             return value
 
 
-def as_python(value: Any, kind: Any) -> Any:
+def as_python(value: Any, kind: IcebergType) -> Any:
     """A value as a manifest has it as PyIceberg takes it for JSON: a uuid is no octets there."""
     return UUID(bytes=value) if str(kind) == "uuid" and isinstance(value, bytes) else value
 

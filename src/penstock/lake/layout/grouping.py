@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,11 @@ import pyarrow.compute as pc
 
 from penstock.lake.layout.coalesce import NAN
 from penstock.prune.transforms import transform_of
+
+if TYPE_CHECKING:
+    from pyiceberg.partitioning import PartitionSpec
+    from pyiceberg.schema import Schema
+    from pyiceberg.types import StructType
 
 _NUMBERS = {pa.date32(): pa.int32(), pa.time64("us"): pa.int64()}
 
@@ -40,7 +45,7 @@ def group_rows(arrays: Sequence[pa.Array], rows: int) -> Groups:
     return Groups(list(zip(*columns, strict=True)), of_row.astype(np.int64), counts.astype(np.int64))
 
 
-def partition_arrays(table: pa.Table, schema: Any, spec: Any) -> list[pa.Array]:
+def partition_arrays(table: pa.Table, schema: Schema, spec: PartitionSpec) -> list[pa.Array]:
     """The values of each field of a spec; the table's columns are those of the schema."""
     return [
         transform_of(str(f.transform)).on_array(
@@ -60,7 +65,7 @@ def stored(array: pa.Array) -> list[Any]:
     return [NAN if v != v else v for v in values] if pa.types.is_floating(array.type) else values
 
 
-def _column(table: pa.Table, schema: Any, source_id: int) -> pa.Array:
+def _column(table: pa.Table, schema: Schema, source_id: int) -> pa.Array:
     first, *rest = path_of(schema, source_id)
     column = table.column(first).combine_chunks()
     for name in rest:
@@ -68,12 +73,14 @@ def _column(table: pa.Table, schema: Any, source_id: int) -> pa.Array:
     return column.storage if isinstance(column.type, pa.BaseExtensionType) else column
 
 
-def path_of(schema: Any, field_id: int) -> list[str]:
+def path_of(schema: Schema | StructType, field_id: int) -> list[str]:
     """The names that lead to a field; a name may have a dot in it, so the text of the path will not do."""
+    from pyiceberg.types import StructType
+
     for field in schema.fields:
         if field.field_id == field_id:
             return [field.name]
-        if field.field_type.is_struct:
+        if isinstance(field.field_type, StructType):
             below = path_of(field.field_type, field_id)
             if below:
                 return [field.name, *below]

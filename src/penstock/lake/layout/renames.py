@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.errors import LakeError
 from penstock.lake.layout.coalesce import COLUMNS, FIELD_IDS
@@ -23,10 +23,14 @@ from penstock.maps.shred_rule import COLUMNS as MAPS
 from penstock.maps.shred_rule import FIELD_IDS as MAP_IDS
 from penstock.maps.shred_rule import PREFIX
 
+if TYPE_CHECKING:
+    from pyiceberg.schema import Schema
+    from pyiceberg.table.metadata import TableMetadata
+
 _RULES = ((COLUMNS, FIELD_IDS, None), (MAPS, MAP_IDS, PREFIX))
 
 
-def current_properties(metadata: Any) -> dict[str, str]:
+def current_properties(metadata: TableMetadata) -> dict[str, str]:
     """The properties of a table, rules under today's names of their columns."""
     properties = dict(metadata.properties)
     for columns, ids, prefix in _RULES:
@@ -46,7 +50,7 @@ def current_properties(metadata: Any) -> dict[str, str]:
     return properties
 
 
-def field_ids(schema: Any, columns: Iterable[str]) -> str:
+def field_ids(schema: Schema, columns: Iterable[str]) -> str:
     """The property that keeps the field ids of a rule's columns."""
     return json.dumps({column: schema.find_field(column, case_sensitive=False).field_id for column in columns})
 
@@ -60,7 +64,7 @@ def _ids(text: str | None) -> Mapping[str, Any]:
     return ids if isinstance(ids, dict) else {}
 
 
-def _now(name: str, field_id: Any, metadata: Any) -> str:
+def _now(name: str, field_id: object, metadata: TableMetadata) -> str:
     """The name that a rule's column has now; its old one where the column is no more."""
     if not isinstance(field_id, int):
         schemas = [metadata.schema(), *reversed(metadata.schemas)]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from penstock.lake.commit.commit import commit_metadata, fresh, update
 from penstock.lake.layout.coalesce import BELOW, COLUMNS, FIELD_IDS, RECORD, VALUES, Coalesce
 from penstock.lake.layout.table_layout import layout_of, rule_properties, typed_rule, with_rule
 
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
 
-def set_rule(table: Any, rule: Coalesce | None) -> Any:
+
+def set_rule(table: Table, rule: Coalesce | None) -> Table:
     """Set or remove the rule; PyIceberg's table afterwards."""
-    from pyiceberg.table.update import AssertTableUUID, RemovePropertiesUpdate, SetPropertiesUpdate
+    from pyiceberg.table.update import AssertTableUUID, RemovePropertiesUpdate, SetPropertiesUpdate, TableUpdate
 
-    def publish(table: Any) -> Any:
+    def publish(table: Table) -> Table:
         metadata = table.metadata
         wanted: dict[str, str] = {}
         if rule is not None:
@@ -26,7 +29,7 @@ def set_rule(table: Any, rule: Coalesce | None) -> Any:
             for name in (COLUMNS, FIELD_IDS, BELOW, VALUES, RECORD)
             if name in metadata.properties and name not in wanted
         ]
-        updates: list[Any] = [SetPropertiesUpdate(updates=wanted)] if wanted else []
+        updates: list[TableUpdate] = [SetPropertiesUpdate(updates=wanted)] if wanted else []
         updates += [RemovePropertiesUpdate(removals=gone)] if gone else []
         return update(table, [AssertTableUUID(uuid=metadata.table_uuid)], updates) if updates else table
 

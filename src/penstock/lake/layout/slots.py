@@ -71,6 +71,7 @@ def assign(
         slots += [Slot(layout.fine.spec_id, tuples[i], False) for _ in range(parts)]
         expected += [sizes[i] / parts] * parts
     for coarse, members in small.items():
+        assert layout.coarse is not None  # without it nothing is shared
         members.sort(key=lambda i: _order(layout.logical_tuple(tuples[i])))
         records = [record_size(layout.logical_tuple(tuples[i])) for i in members]
         cuts = _cuts([sizes[i] for i in members], records, target, layout.record_bytes)

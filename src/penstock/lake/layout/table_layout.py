@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_plus
 
 import pyarrow as pa
@@ -24,6 +24,13 @@ from penstock.lake.layout.renames import current_properties, field_ids
 from penstock.maps.shred_rule import DUPLICATES, LAST_WINS, REJECT
 from penstock.maps.shredding import ShreddedMap, Tally, footer_of, shredded_maps, split_rows
 from penstock.maps.sidecar_columns import read_sidecars, visible
+
+if TYPE_CHECKING:
+    from pyiceberg.partitioning import PartitionField, PartitionSpec
+    from pyiceberg.schema import Schema
+    from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.transforms import Transform
+    from pyiceberg.types import IcebergType, NestedField
 
 SMALL = "[#small]"
 _LONGEST = 150
@@ -40,12 +47,12 @@ class Layout:
     `schema` is what people see. Files have the sidecars of `maps` behind those columns.
     """
 
-    schema: Any
-    fine: Any
-    coarse: Any = None
+    schema: Schema
+    fine: PartitionSpec
+    coarse: PartitionSpec | None = None
     rule: Coalesce | None = None
     maps: tuple[ShreddedMap, ...] = ()
-    sidecars: tuple[Any, ...] = ()  # the fields of all sidecars that the table has
+    sidecars: tuple[NestedField, ...] = ()  # the fields of all sidecars that the table has
     last_wins: bool = False
 
     @cached_property
@@ -64,7 +71,7 @@ class Layout:
         return [self.fine.fields[i].source_id for i in self.shared]
 
     @cached_property
-    def logical_kinds(self) -> list[Any]:
+    def logical_kinds(self) -> list[IcebergType]:
         """Iceberg's types of the logical columns."""
         return [self.schema.find_field(i).field_type for i in self.logical_ids]
 
@@ -113,7 +120,7 @@ class Layout:
         return "/".join(parts)
 
     @cached_property
-    def written(self) -> Any:
+    def written(self) -> Schema:
         """Iceberg's schema of files, with their names for odd columns."""
         from pyiceberg.schema import Schema, sanitize_column_names
 
@@ -164,13 +171,13 @@ class Layout:
         kinds = zip(self.shared, self.logical_kinds, strict=True)
         return [(i, _CALENDAR[str(kind)]) for i, kind in kinds if str(kind) in _CALENDAR]
 
-    def _is_logical(self, field: Any) -> bool:
+    def _is_logical(self, field: PartitionField) -> bool:
         if self.rule is None:
             return False
         return field.source_id in self._rule_ids and str(field.transform) == "identity"
 
 
-def _text(transform: Any, source: Any, value: Any) -> str:
+def _text(transform: Transform[Any, Any], source: IcebergType, value: Any) -> str:
     """A value for people; a date that Python's calendar does not have is its number."""
     try:
         return str(transform.to_human_string(source, value))
@@ -184,7 +191,7 @@ def _short(text: str) -> str:
     return quoted if len(quoted) <= _LONGEST else f"{quote_plus(text[:16])}~{sha256(text.encode()).hexdigest()[:16]}"
 
 
-def layout_of(metadata: Any) -> Layout:
+def layout_of(metadata: TableMetadata) -> Layout:
     """The layout that a table is written by now; `coarse` has no id in the table yet when it was never needed.
 
     A rule that does not fit the partitioning any more, because another engine changed that, is left out.
@@ -210,14 +217,14 @@ def layout_of(metadata: Any) -> Layout:
         return layout
 
 
-def with_rule(layout: Layout, specs: Sequence[Any], rule: Coalesce) -> Layout:
+def with_rule(layout: Layout, specs: Sequence[PartitionSpec], rule: Coalesce) -> Layout:
     """A layout under a rule; an error when the table is not partitioned by the rule's columns."""
     _check(layout.schema, layout.fine, rule)
     changed = replace(layout, rule=rule)
     return replace(changed, coarse=_coarse(specs, [layout.fine.fields[i] for i in changed.kept]))
 
 
-def typed_rule(schema: Any, rule: Coalesce) -> Coalesce:
+def typed_rule(schema: Schema, rule: Coalesce) -> Coalesce:
     """A rule with its columns as the schema spells them and its values as manifests have them."""
     columns = [_column(schema, name) for name in rule.columns]
     try:
@@ -232,7 +239,7 @@ def typed_rule(schema: Any, rule: Coalesce) -> Coalesce:
     )  # fmt: skip
 
 
-def _typed(value: Any, kind: Any) -> Any:
+def _typed(value: Any, kind: IcebergType) -> Any:
     """A value that people listed, as a manifest has it; one of another type would never be found."""
     stored = as_stored(value, kind)
     wanted = {"string": str, "boolean": bool, "int": int, "long": int, "date": int, "timestamp": int}.get(str(kind))
@@ -241,13 +248,13 @@ def _typed(value: Any, kind: Any) -> Any:
     return stored
 
 
-def rule_properties(schema: Any, rule: Coalesce) -> dict[str, str]:
+def rule_properties(schema: Schema, rule: Coalesce) -> dict[str, str]:
     """A typed rule as properties of a table, with the field ids of its columns."""
     kinds = [_column(schema, name).field_type for name in rule.columns]
     return {**to_properties(rule, kinds), FIELD_IDS: field_ids(schema, rule.columns)}
 
 
-def _column(schema: Any, name: str) -> Any:
+def _column(schema: Schema, name: str) -> NestedField:
     for field in schema.fields:
         if field.name.lower() == name.lower():
             return field
@@ -255,19 +262,20 @@ def _column(schema: Any, name: str) -> Any:
     raise LakeError(f"the rule names {name!r}, which is no column", hint=f"there are: {known}")
 
 
-def _check(schema: Any, fine: Any, rule: Coalesce) -> None:
+def _check(schema: Schema, fine: PartitionSpec, rule: Coalesce) -> None:
     for name in rule.columns:
         column = _column(schema, name)
         transforms = [str(field.transform) for field in fine.fields if field.source_id == column.field_id]
         if "identity" in transforms:
             continue
-        known = [schema.find_column_name(f.source_id) for f in fine.fields if str(f.transform) == "identity"]
+        names = [schema.find_column_name(f.source_id) for f in fine.fields if str(f.transform) == "identity"]
+        known = [name for name in names if name is not None]  # a column of an old spec may be gone
         by = f"partitioned by {transforms[0]} of {name}" if transforms else f"not partitioned by {name}"
         hint = f"name one of: {', '.join(known)}" if known else f"partition the table by {name} itself"
         raise LakeError(f"partitions of {name!r} cannot share files: the table is {by}", hint=hint)
 
 
-def _coarse(specs: Sequence[Any], fields: Sequence[Any]) -> Any:
+def _coarse(specs: Sequence[PartitionSpec], fields: Sequence[PartitionField]) -> PartitionSpec:
     from pyiceberg.partitioning import PartitionSpec
 
     wanted = [(f.source_id, str(f.transform), f.field_id) for f in fields]

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from penstock.errors import ConflictError, PenstockError
 from penstock.expr.tree import Expr, Lookup
@@ -41,6 +41,10 @@ from penstock.tables import bridge
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.scan.reader import Reader
 from penstock.tables.iceberg.scan.scan_plan import only
+
+if TYPE_CHECKING:
+    from pyiceberg.manifest import ManifestFile
+    from pyiceberg.table import Table
 
 _ATTEMPTS = 20
 _SMALL = 0.75  # of the target size
@@ -107,7 +111,7 @@ class ChosenFiles(IcebergTable):
         return only(super()._plan(predicate, limit, keys), self.chosen)
 
 
-def compact(table: IcebergTable, where: str | None) -> tuple[Any, Compaction]:
+def compact(table: IcebergTable, where: str | None) -> tuple[Table, Compaction]:
     """Compact a table; PyIceberg's table afterwards, and what was done."""
     table.plan(where, limit=0)  # an error in the predicate is said before anything is written
     table = replace(table, table=choose_again(table))
@@ -126,7 +130,7 @@ class _Pass(NamedTuple):
     files: Sequence[WrittenFile]
 
 
-def _compact(table: IcebergTable, where: str | None) -> tuple[Any, _Pass]:
+def _compact(table: IcebergTable, where: str | None) -> tuple[Table, _Pass]:
     """Compact once; PyIceberg's table afterwards, and what was done."""
     for _ in range(_ATTEMPTS):
         now = replace(table, table=fresh(table.table))
@@ -248,13 +252,13 @@ class _Work:
     def _homes(self, file: LiveFile) -> Iterable[tuple[int, Tuple]]:
         """The partitions that the rows of a file will go to, as far as that is known."""
         for fine in file.logical or ():
-            if self.layout.shares(fine, self.sizes.get(fine, 0)):
+            if self.layout.coarse is not None and self.layout.shares(fine, self.sizes.get(fine, 0)):
                 yield self.layout.coarse.spec_id, self.layout.coarse_tuple(fine)
             else:
                 yield self.layout.fine.spec_id, fine
 
 
-def _manifests(table: IcebergTable) -> list[Any]:
+def _manifests(table: IcebergTable) -> list[ManifestFile]:
     manifests = table.sources.lists.of(table.version.snapshot, table.sources.io)
     return [m for m in manifests if int(m.content) == 0 and (m.has_added_files() or m.has_existing_files())]
 

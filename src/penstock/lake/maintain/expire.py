@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING
 
 from penstock.errors import LakeError, PenstockError
 from penstock.lake.commit.commit import UnknownOutcomeError, commit_metadata, fresh, update
@@ -33,6 +33,12 @@ from penstock.quantities import Age, moment
 from penstock.storage.path_names import Names, is_below
 from penstock.storage.redaction import one_line
 from penstock.tables.iceberg.scan.scan_plan import Sources
+
+if TYPE_CHECKING:
+    from pyiceberg.io import FileIO
+    from pyiceberg.table import Table
+    from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.snapshots import Snapshot
 
 _AT_ONCE = 8
 
@@ -55,8 +61,8 @@ class Expired:
 
 
 def expire(
-    table: Any, sources: Sources, layouts: Mapping[str, str], older_than: Age, keep_last: int
-) -> tuple[Any, Expired]:
+    table: Table, sources: Sources, layouts: Mapping[str, str], older_than: Age, keep_last: int
+) -> tuple[Table, Expired]:
     """Remove old snapshots and their files; PyIceberg's table afterwards, and what was removed.
 
     `layouts` are the roots of the lake's declared layouts, by name.
@@ -86,14 +92,19 @@ def expire(
     return published, Expired(len(gone), len(sizes), sum(sizes))
 
 
-def _commit(table: Any, now: datetime, before: datetime, keep_last: int) -> tuple[Any, Any, list[Any]]:
+def _commit(table: Table, now: datetime, before: datetime, keep_last: int) -> tuple[Table, Table, list[Snapshot]]:
     """The table before and after, and the snapshots that went; no ref may have moved since they were chosen."""
     from pyiceberg.exceptions import CommitFailedException
-    from pyiceberg.table.update import AssertRefSnapshotId, RemovePartitionStatisticsUpdate, RemoveSnapshotsUpdate
+    from pyiceberg.table.update import (
+        AssertRefSnapshotId,
+        RemovePartitionStatisticsUpdate,
+        RemoveSnapshotsUpdate,
+        TableUpdate,
+    )
 
     from penstock.lake.maintain.refs import AssertNoOtherRefs, check_refs
 
-    def publish(table: Any) -> tuple[Any, Any, list[Any]]:
+    def publish(table: Table) -> tuple[Table, Table, list[Snapshot]]:
         metadata = table.metadata
         check_collectable(metadata, ".".join(table.name()))
         gone = removable(metadata, now, before, keep_last)
@@ -103,7 +114,7 @@ def _commit(table: Any, now: datetime, before: datetime, keep_last: int) -> tupl
         refs = {**{ref: r.snapshot_id for ref, r in metadata.refs.items()}, "main": metadata.current_snapshot_id}
         requirements = [AssertNoOtherRefs(uuid=metadata.table_uuid, refs=frozenset(refs))]
         requirements += [AssertRefSnapshotId(ref=ref, snapshot_id=i) for ref, i in refs.items()]  # type: ignore[call-arg,misc]
-        updates: list[Any] = [RemovePartitionStatisticsUpdate(**{"snapshot-id": s.snapshot_id})
+        updates: list[TableUpdate] = [RemovePartitionStatisticsUpdate.model_validate({"snapshot-id": s.snapshot_id})
                               for s in metadata.partition_statistics if s.snapshot_id in ids]  # fmt: skip
         updates.append(RemoveSnapshotsUpdate(snapshot_ids=ids))  # type: ignore[call-arg]
         try:
@@ -121,7 +132,7 @@ def _commit(table: Any, now: datetime, before: datetime, keep_last: int) -> tupl
     return commit_metadata(fresh(table), publish, failure)
 
 
-def removable(metadata: Any, now: datetime, before: datetime, keep_last: int) -> list[Any]:
+def removable(metadata: TableMetadata, now: datetime, before: datetime, keep_last: int) -> list[Snapshot]:
     """The snapshots that are older and that nothing holds."""
     from pyiceberg.table.refs import SnapshotRefType
 
@@ -138,7 +149,7 @@ def removable(metadata: Any, now: datetime, before: datetime, keep_last: int) ->
     return [s for s in metadata.snapshots if s.timestamp_ms < limit and s.snapshot_id not in held]
 
 
-def _ancestors(known: dict[int, Any], head: int | None) -> Iterator[Any]:
+def _ancestors(known: dict[int, Snapshot], head: int | None) -> Iterator[Snapshot]:
     seen: set[int] = set()
     while head is not None and head in known and head not in seen:
         seen.add(head)
@@ -146,7 +157,7 @@ def _ancestors(known: dict[int, Any], head: int | None) -> Iterator[Any]:
         head = known[head].parent_snapshot_id
 
 
-def _own(files: Iterable[str], table: Any, others: Others) -> list[str]:
+def _own(files: Iterable[str], table: Table, others: Others) -> list[str]:
     """The files in the table's folders, without those in folders of others inside them."""
     folders = [others.names.folder(folder) for folder in own_folders(table)]
     claimed = [claim.folder for claim in others.inside(folders)]
@@ -156,7 +167,9 @@ def _own(files: Iterable[str], table: Any, others: Others) -> list[str]:
     ]  # fmt: skip
 
 
-def _unneeded(gone: Sequence[Any], before: Any, after: Any, sources: Sources, names: Names) -> dict[str, File]:
+def _unneeded(
+    gone: Sequence[Snapshot], before: TableMetadata, after: TableMetadata, sources: Sources, names: Names
+) -> dict[str, File]:
     """Files of removed snapshots that no other needs; manifests that stay are not looked into for them."""
     staying = manifests_of(list(after.snapshots), sources)
     leaving = {path: m for path, m in manifests_of(gone, sources).items() if path not in staying}
@@ -166,7 +179,7 @@ def _unneeded(gone: Sequence[Any], before: Any, after: Any, sources: Sources, na
     return {key: file for key, file in files.items() if key not in needed}
 
 
-def _delete(io: Any, file: File) -> int | None:
+def _delete(io: FileIO, file: File) -> int | None:
     """Delete a file; its size, or None when it was gone already or could not be deleted: then `sweep` finds it."""
     if "#" in file.path or "?" in file.path:
         return None  # PyIceberg cuts such a path short, and what it would delete is another file

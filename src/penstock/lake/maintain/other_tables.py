@@ -9,13 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from penstock.errors import LakeError, PenstockError
 from penstock.lake.commit.snapshot import own_folders
 from penstock.lake.maintain.reachable_files import metadata_files, reachable
 from penstock.storage.path_names import Names, is_below
 from penstock.tables.iceberg.metadata.catalogs import sources_of
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table
 
 
 class Claim(NamedTuple):
@@ -29,7 +33,7 @@ class Claim(NamedTuple):
 class Others:
     """The other tables of a catalog, and the roots of declared layouts by their names."""
 
-    tables: Sequence[Any]
+    tables: Sequence[Table]
     layouts: Mapping[str, str]
     names: Names
 
@@ -53,7 +57,7 @@ class Others:
             needed.update(name for name in self._references(table) if name in files)
         return needed
 
-    def _references(self, table: Any) -> Iterator[str]:
+    def _references(self, table: Table) -> Iterator[str]:
         try:
             yield from reachable(table.metadata, sources_of(table), self.names)
         except PenstockError as error:
@@ -61,12 +65,12 @@ class Others:
         yield from map(self.names.of, metadata_files(table))
 
 
-def others_of(table: Any, layouts: Mapping[str, str], names: Names) -> Others:
+def others_of(table: Table, layouts: Mapping[str, str], names: Names) -> Others:
     """All others that the catalog of a table and the lake know; an error when one of them cannot be known."""
     return Others(list(_other_tables(table)), layouts, names)
 
 
-def _other_tables(table: Any) -> Iterator[Any]:
+def _other_tables(table: Table) -> Iterator[Table]:
     catalog = table.catalog
     for name in _listed(catalog):
         if tuple(name) == tuple(table.name()):
@@ -77,7 +81,7 @@ def _other_tables(table: Any) -> Iterator[Any]:
             raise _unknown(".".join(name), error) from None
 
 
-def _listed(catalog: Any) -> list[tuple[str, ...]]:
+def _listed(catalog: Catalog) -> list[tuple[str, ...]]:
     try:
         return list(all_tables(catalog))
     except Exception as error:
@@ -85,7 +89,7 @@ def _listed(catalog: Any) -> list[tuple[str, ...]]:
         raise LakeError(message, hint="nothing was removed; use a catalog that lists all namespaces") from None
 
 
-def all_tables(catalog: Any) -> Iterator[tuple[str, ...]]:
+def all_tables(catalog: Catalog) -> Iterator[tuple[str, ...]]:
     """The names of the tables of all namespaces, nested ones included."""
     waiting = list(catalog.list_namespaces())
     while waiting:
@@ -104,5 +108,5 @@ def _one_line(error: Exception) -> str:
     return " ".join(message.split())[:200] or type(error).__name__
 
 
-def _name(table: Any) -> str:
+def _name(table: Table) -> str:
     return ".".join(table.name())

@@ -8,7 +8,7 @@ catalogs but REST: there, a requirement of our own can. After a commit to a REST
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 from pyiceberg.exceptions import CommitFailedException
@@ -16,20 +16,25 @@ from pyiceberg.table.update import AssertTableUUID
 
 from penstock.errors import LakeError
 
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+    from pyiceberg.table.metadata import TableMetadata
+
 
 class AssertNoOtherRefs(AssertTableUUID):
     """The table has no tag or branch but these; to a REST catalog it is the requirement of the table's id."""
 
     refs: frozenset[str] = Field(exclude=True)
 
-    def validate(self, base_metadata: Any) -> None:  # type: ignore[override]
+    def validate(self, base_metadata: TableMetadata | None) -> None:  # type: ignore[override]
         super().validate(base_metadata)
+        assert base_metadata is not None  # or it has raised
         new = sorted(set(base_metadata.refs) - self.refs)
         if new:
             raise CommitFailedException(f"{new[0]} was created concurrently")
 
 
-def check_refs(before: Any, after: Any, removed: Collection[int]) -> None:
+def check_refs(before: Table, after: Table, removed: Collection[int]) -> None:
     """An error when a commit on top of another one removed tags or branches that it did not know."""
     from pyiceberg.serializers import FromInputFile
 

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.errors import LakeError, StorageError
 from penstock.lake.commit.commit import fresh
@@ -32,6 +32,11 @@ from penstock.quantities import Age, moment
 from penstock.storage.file_listing import Listed, delete, list_folders, outermost, remove_empty
 from penstock.storage.path_names import Names, is_below
 from penstock.tables.iceberg.scan.scan_plan import Sources
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from pyiceberg.table import Table
 
 _SAFE = timedelta(hours=1)
 _AT_ONCE = 8
@@ -62,8 +67,8 @@ class Swept:
 
 
 def sweep(
-    table: Any, sources: Sources, layouts: Mapping[str, str], older_than: Age, dry_run: bool, force: bool
-) -> tuple[Any, Swept]:
+    table: Table, sources: Sources, layouts: Mapping[str, str], older_than: Age, dry_run: bool, force: bool
+) -> tuple[Table, Swept]:
     """Remove old files that nothing leads to; PyIceberg's table as it was loaded for it.
 
     `layouts` are the roots of the lake's declared layouts, by name.
@@ -97,7 +102,7 @@ def sweep(
     return table, Swept(tuple(file.url for file in removed), sum(file.size for file in removed), dry_run)
 
 
-def _needed(table: Any, sources: Sources, names: Names) -> set[str]:
+def _needed(table: Table, sources: Sources, names: Names) -> set[str]:
     """Everything that the table needs, its metadata files among it."""
     return {*reachable(table.metadata, sources, names), *map(names.of, metadata_files(table))}
 
@@ -111,7 +116,7 @@ def _check_seen(live: Iterable[str], folders: Sequence[str], files: Sequence[Lis
         raise StorageError(message, hint=hint)
 
 
-def _claimed(table: Any, others: Others, places: Sequence[str], names: Names) -> list[str]:
+def _claimed(table: Table, others: Others, places: Sequence[str], names: Names) -> list[str]:
     """The folders of others inside those that are swept; an error when a folder of the table is one of theirs too."""
     own = {names.folder(folder) for folder in own_folders(table)}
     inside = others.inside(places)
@@ -123,7 +128,7 @@ def _claimed(table: Any, others: Others, places: Sequence[str], names: Names) ->
     return [claim.folder for claim in inside]
 
 
-def _check_uuid(unknown: Iterable[Listed], uuid: Any) -> None:
+def _check_uuid(unknown: Iterable[Listed], uuid: UUID) -> None:
     """An error when a metadata file of another table lies among the files."""
     files = [file for file in unknown if file.path.endswith(".metadata.json")]
     with ThreadPoolExecutor(_AT_ONCE, "penstock-sweep") as pool:

@@ -7,7 +7,7 @@ text. Whatever does not fit is said before a file is opened.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import pyarrow as pa
@@ -18,13 +18,16 @@ from penstock.expr.types import is_nested, normalize, type_name
 from penstock.lake.layout.table_layout import Layout
 from penstock.tables.iceberg.metadata.schema_columns import Columns
 
+if TYPE_CHECKING:
+    from pyiceberg.schema import Schema
+
 _WIDER = {
     (pa.int8(), pa.int16()), (pa.int8(), pa.int32()), (pa.int8(), pa.int64()),
     (pa.int16(), pa.int32()), (pa.int16(), pa.int64()), (pa.int32(), pa.int64()), (pa.float32(), pa.float64()),
 }  # fmt: skip
 
 
-def check_schema(incoming: pa.Schema, schema: Any) -> list[str]:
+def check_schema(incoming: pa.Schema, schema: Schema) -> list[str]:
     """The given columns in the table's order, by the names that they were given; an error for all that is wrong."""
     table = Columns(schema).arrow
     names = {name.lower(): name for name in incoming.names}
@@ -49,7 +52,7 @@ def check_schema(incoming: pa.Schema, schema: Any) -> list[str]:
     return [names[f.name.lower()] for f in table]
 
 
-def required(schema: Any) -> list[str]:
+def required(schema: Schema) -> list[str]:
     """The columns that may not be null."""
     return [field.name for field in schema.fields if field.required]
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
 
 import numpy as np
@@ -32,6 +32,9 @@ from penstock.lake.write.conform import conform
 from penstock.lake.write.float_columns import FloatColumns, float_leaves, leaves_with_nan
 from penstock.maps.shredding import Tally
 from penstock.storage.storage import clear_storage_errors
+
+if TYPE_CHECKING:
+    from pyiceberg.io import FileIO, OutputStream
 
 TARGET, _TARGET = "write.target-file-size-bytes", 512 << 20
 _FORMAT = "write.format.default"
@@ -63,7 +66,7 @@ class WriteJob:
     """What a task needs to write rows of one table."""
 
     layout: Layout
-    io: Any = field(repr=False)
+    io: FileIO = field(repr=False)
     folder: str  # where data files lie
     properties: Mapping[str, str] = field(repr=False)
     known: Mapping[Tuple, float] = field(default_factory=dict, repr=False)  # bytes of logical partitions in the table
@@ -131,7 +134,7 @@ class SlotWriter:
         self._buffer: list[pa.Table] = []
         self._rows = self._bytes = 0
         self._writer: FileWriter | None = None
-        self._sink: Any = None
+        self._sink: OutputStream | None = None
         self._path = ""
         self._tuples: Counter[Tuple] = Counter()
         self._with_nan: frozenset[int] = frozenset()  # columns that have held NaN in this slot
@@ -158,7 +161,8 @@ class SlotWriter:
         if self._writer is not None:
             self._writer.abandon()
         with suppress(Exception):  # what it could not write is thrown away
-            self._sink.close()
+            if self._sink is not None:
+                self._sink.close()
         for path in [*(file.path for file in self.files), self._path]:
             if path:
                 delete_quietly(self._job.io, path)
@@ -203,7 +207,7 @@ class SlotWriter:
         writer = self._writer or self._open(layout.files)
         for start, end in pairwise(_row_groups(stored, tuple_of_row)):
             writer.write(stored.slice(start, end - start))
-        if self._sink.tell() >= self._job.target:
+        if self._sink is not None and self._sink.tell() >= self._job.target:
             self._finish()
 
     def _count_floats(self, stored: pa.Table) -> None:
@@ -224,12 +228,12 @@ class SlotWriter:
         return self._writer
 
     def _finish(self) -> None:
-        writer = self._writer
-        if writer is None:
+        writer, sink = self._writer, self._sink
+        if writer is None or sink is None:
             return
         writer.close()
-        size = self._sink.tell()
-        self._sink.close()
+        size = sink.tell()
+        sink.close()
         self.files.append(self._written(writer, size))
         self._writer, self._path, self._tuples, self._tally = None, "", Counter(), Tally()
         self._floats = FloatColumns(self._with_nan)
@@ -352,7 +356,7 @@ def _arranged(job: WriteJob, table: pa.Table) -> Iterator[tuple[Slot, pa.Table]]
         yield slot, _taken(table, order[start:end])
 
 
-def _taken(table: pa.Table, rows: Any) -> pa.Table:
+def _taken(table: pa.Table, rows: npt.NDArray[np.int64]) -> pa.Table:
     """Some rows; those that lie side by side already are not copied."""
     if len(rows) and (np.diff(rows) == 1).all():
         return table.slice(int(rows[0]), len(rows))
@@ -366,13 +370,13 @@ def measure(job: WriteJob, table: pa.Table) -> float:
     return job.writer.size_of(job.layout.columns_of(sample, Tally())) / max(1, rows)
 
 
-def discard(io: Any, files: Iterable[WrittenFile]) -> None:
+def discard(io: FileIO, files: Iterable[WrittenFile]) -> None:
     """Remove files that no snapshot will have."""
     for file in files:
         delete_quietly(io, file.path)
 
 
-def delete_quietly(io: Any, path: str) -> None:
+def delete_quietly(io: FileIO, path: str) -> None:
     """Remove a file; what cannot be removed now is found by `sweep` later."""
     try:
         io.delete(path)

@@ -14,12 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.formats.file_format import FileWriter
+
+if TYPE_CHECKING:
+    from pyiceberg.io.pyarrow import StatisticsCollector
+    from pyiceberg.types import NestedField
 
 Statistics = dict[str, Any]
 
@@ -62,7 +66,7 @@ class FloatColumns:
         """The number of NaN, of every float column."""
         return {field_id: column.nans for field_id, column in self.by_id.items()}
 
-    def complete(self, statistics: Statistics, file: FileWriter, plan: Mapping[int, Any]) -> None:
+    def complete(self, statistics: Statistics, file: FileWriter, plan: Mapping[int, StatisticsCollector]) -> None:
         """Add what the footer does not say to a manifest entry's statistics."""
         from pyiceberg.conversions import to_bytes
         from pyiceberg.io.pyarrow import MetricModeTypes
@@ -87,12 +91,14 @@ def leaves_with_nan(leaves: Sequence[tuple[int, pa.ChunkedArray]]) -> frozenset[
     return frozenset(field_id for field_id, values in leaves if pc.any(pc.is_nan(values)).as_py())
 
 
-def float_leaves(fields: Sequence[Any], columns: Sequence[pa.ChunkedArray]) -> list[tuple[int, pa.ChunkedArray]]:
+def float_leaves(
+    fields: Sequence[NestedField], columns: Sequence[pa.ChunkedArray]
+) -> list[tuple[int, pa.ChunkedArray]]:
     """The float columns among Iceberg's fields, those inside structs, lists and maps too, with their values."""
     return [leaf for field, column in zip(fields, columns, strict=True) for leaf in _leaves(field, column)]
 
 
-def _leaves(field: Any, values: pa.ChunkedArray) -> Iterator[tuple[int, pa.ChunkedArray]]:
+def _leaves(field: NestedField, values: pa.ChunkedArray) -> Iterator[tuple[int, pa.ChunkedArray]]:
     from pyiceberg import types
 
     kind = field.field_type

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -24,10 +24,13 @@ from penstock.tables import bridge
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.scan.reader import Reader
 
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
 _BYTES = 256 << 20
 
 
-def choose_for(table: IcebergTable, data: Any) -> tuple[Any, Any]:
+def choose_for(table: IcebergTable, data: Any) -> tuple[Table, Any]:
     """PyIceberg's table with keys chosen for maps whose rule says so and that have none yet, and the data itself.
 
     Rows that can be read only once are put back in front of the rest.
@@ -43,7 +46,7 @@ def choose_for(table: IcebergTable, data: Any) -> tuple[Any, Any]:
     return (set_chosen(table.table, chosen) if any(chosen.values()) else table.table), data
 
 
-def choose_again(table: IcebergTable) -> Any:
+def choose_again(table: IcebergTable) -> Table:
     """PyIceberg's table with the keys that its own rows show to be worth a column."""
     auto = _auto(table)
     if not auto:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from penstock.lake.commit.commit import commit_metadata, fresh
 from penstock.lake.layout.renames import current_properties, field_ids
@@ -28,8 +28,13 @@ from penstock.maps.sidecar_columns import (
     visible,
 )
 
+if TYPE_CHECKING:
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import Table
+    from pyiceberg.table.metadata import TableMetadata
 
-def schema_with_sidecars(schema: Any, rules: Mapping[str, Shred]) -> tuple[Any, dict[str, str]]:
+
+def schema_with_sidecars(schema: Schema, rules: Mapping[str, Shred]) -> tuple[Schema, dict[str, str]]:
     """A new table's schema with the sidecars that rules want, and the properties that keep the rules.
 
     The ids are those that the catalog will give: it numbers a new table's fields afresh, in the same way.
@@ -63,14 +68,14 @@ def schema_with_sidecars(schema: Any, rules: Mapping[str, Shred]) -> tuple[Any, 
     return Schema(*fields, identifier_field_ids=numbered.identifier_field_ids), properties
 
 
-def set_rules(table: Any, new: Mapping[str, Shred], without: Set[str] | None) -> Any:
+def set_rules(table: Table, new: Mapping[str, Shred], without: Set[str] | None) -> Table:
     """Set the rules of some maps, take those of others away; PyIceberg's table afterwards. Files stay as they are.
 
     With None, all rules that there are go, those that cannot be read among them.
     """
     changed = {column.lower() for column in new} | (without or set())
 
-    def publish(table: Any) -> Any:
+    def publish(table: Table) -> Table:
         schema, properties = table.metadata.schema(), table.metadata.properties
         present = {} if without is None else from_properties(current_properties(table.metadata))
         shown = visible(schema, read_sidecars(schema, properties))
@@ -87,11 +92,11 @@ def set_rules(table: Any, new: Mapping[str, Shred], without: Set[str] | None) ->
     return with_sidecars(commit_metadata(fresh(table), publish, "the rules of {} could not be set"))
 
 
-def set_chosen(table: Any, chosen: Mapping[str, Sequence[str]]) -> Any:
+def set_chosen(table: Table, chosen: Mapping[str, Sequence[str]]) -> Table:
     """Keep the keys that were chosen for maps; PyIceberg's table afterwards."""
     wanted = {chosen_property(column): json.dumps(list(keys), ensure_ascii=False) for column, keys in chosen.items()}
 
-    def publish(table: Any) -> Any:
+    def publish(table: Table) -> Table:
         if all(table.metadata.properties.get(name) == text for name, text in wanted.items()):
             return table
         _commit(table, (), (), wanted, ())
@@ -100,10 +105,10 @@ def set_chosen(table: Any, chosen: Mapping[str, Sequence[str]]) -> Any:
     return with_sidecars(commit_metadata(fresh(table), publish, "the keys of {} could not be kept"))
 
 
-def with_sidecars(table: Any) -> Any:
+def with_sidecars(table: Table) -> Table:
     """The table with the sidecars that its rules want; another writer may add them at the same time."""
 
-    def publish(table: Any) -> Any:
+    def publish(table: Table) -> Table:
         new, wider = _needed(table.metadata)
         if not new and not wider:
             return table
@@ -113,7 +118,7 @@ def with_sidecars(table: Any) -> Any:
     return commit_metadata(table, publish, "sidecars could not be added to {}")
 
 
-def _needed(metadata: Any) -> tuple[list[Sidecar], list[Sidecar]]:
+def _needed(metadata: TableMetadata) -> tuple[list[Sidecar], list[Sidecar]]:
     """The sidecars that are missing, and those that are narrower than the values of their map are now."""
     schema, properties = metadata.schema(), metadata.properties
     sidecars = read_sidecars(schema, properties)
@@ -128,7 +133,7 @@ def _needed(metadata: Any) -> tuple[list[Sidecar], list[Sidecar]]:
 
 
 def _commit(
-    table: Any, new: Sequence[Sidecar], wider: Sequence[Sidecar], properties: Mapping[str, str], gone: Sequence[str]
+    table: Table, new: Sequence[Sidecar], wider: Sequence[Sidecar], properties: Mapping[str, str], gone: Sequence[str]
 ) -> None:
     schema = table.metadata.schema()
     with table.transaction() as change:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.errors import LakeError
-from penstock.expr.bind import bind_text
+from penstock.expr.bind import Context, bind_text
 from penstock.expr.kernels.evaluate import filter_table
 from penstock.expr.tree import TRUE, Column, walk
 from penstock.lake.layout.coalesce import NAN, as_stored
@@ -65,7 +65,7 @@ class ByPredicate:
 
     where: str
     schema: pa.Schema
-    context: Any
+    context: Context
 
     def find(self, table: IcebergTable) -> PlannedRemoval:
         """The files that may have such rows."""

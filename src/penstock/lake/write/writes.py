@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -39,19 +39,23 @@ from penstock.tables import bridge
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.scan.reader import Reader
 
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+    from pyiceberg.table.metadata import TableMetadata
+
 # Rewriting less than this starts no Spark job.
 LOCALLY = 64 << 20
 _PLANS = 20
 
 
-def append(table: IcebergTable, data: Any, properties: dict[str, str]) -> Any:
+def append(table: IcebergTable, data: Any, properties: dict[str, str]) -> Table:
     """Add rows; PyIceberg's table afterwards."""
     job, data = prepare_for(table, data)
     files = produce(job, data)
     return add_files(table, job, files, properties)
 
 
-def add_files(table: IcebergTable, job: WriteJob, files: Sequence[WrittenFile], properties: dict[str, str]) -> Any:
+def add_files(table: IcebergTable, job: WriteJob, files: Sequence[WrittenFile], properties: dict[str, str]) -> Table:
     """Commit files that were written."""
     if not files:
         return fresh(table.table)
@@ -70,7 +74,7 @@ def add_batch(table: IcebergTable, job: WriteJob, files: Sequence[WrittenFile], 
     return True
 
 
-def overwrite(table: IcebergTable, data: Any, where: str | None, dynamic: bool, properties: dict[str, str]) -> Any:
+def overwrite(table: IcebergTable, data: Any, where: str | None, dynamic: bool, properties: dict[str, str]) -> Table:
     """Replace rows: all, those that match, or the logical partitions that the new rows have."""
     if where is not None and dynamic:
         raise LakeError("overwrite has both where and dynamic", hint="give one of them")
@@ -87,13 +91,13 @@ def replace_rows(
     files: Sequence[WrittenFile],
     removal: Removal,
     properties: dict[str, str],
-) -> Any:
+) -> Table:
     """Commit files in the place of rows that are taken away."""
     with _removed_on_failure(job, files):
         return _take_away(table, job, removal, "overwrite", files, properties)
 
 
-def delete(table: IcebergTable, where: str, properties: dict[str, str]) -> Any:
+def delete(table: IcebergTable, where: str, properties: dict[str, str]) -> Table:
     """Take away the rows that match."""
     predicate = _predicate(table, where)
     return _take_away(table, prepare(table), predicate, "delete", (), properties)
@@ -177,7 +181,7 @@ def _take_away(
     operation: str,
     files: Sequence[WrittenFile],
     properties: dict[str, str],
-) -> Any:
+) -> Table:
     for _ in range(_PLANS):
         now = replace(table, table=fresh(table.table))
         try:
@@ -204,7 +208,7 @@ def _take_away(
     raise ConflictError(message, hint="nothing was changed; try again when they are done")
 
 
-def attempt(now: IcebergTable, job: WriteJob, written: Sequence[WrittenFile], change: Change) -> Any | None:
+def attempt(now: IcebergTable, job: WriteJob, written: Sequence[WrittenFile], change: Change) -> Table | None:
     """Commit a change that was planned on a version of the table; None when another writer overtook it.
 
     What was written for it is removed, unless it took place or may have.
@@ -216,7 +220,7 @@ def attempt(now: IcebergTable, job: WriteJob, written: Sequence[WrittenFile], ch
         return None
 
 
-def _touches(removal: Removal, now: IcebergTable, planned: PlannedRemoval) -> Callable[[Any], bool]:
+def _touches(removal: Removal, now: IcebergTable, planned: PlannedRemoval) -> Callable[[Table], bool]:
     """Whether a newer version of the table has files that the removal is about and did not know."""
     return lambda newest: bool(removal.find(replace(now, table=newest)).paths - planned.paths)
 
@@ -243,17 +247,17 @@ def _predicate(table: IcebergTable, where: str) -> ByPredicate:
     return ByPredicate(where, table.schema, table.context)
 
 
-def _with_coarse(table: Any) -> tuple[Any, Layout]:
+def _with_coarse(table: Table) -> tuple[Table, Layout]:
     """The table with the spec of shared files; another writer may make it at the same time."""
     from pyiceberg.table.update import AddPartitionSpecUpdate, AssertDefaultSpecId, AssertTableUUID
 
-    def publish(table: Any) -> tuple[Any, Layout]:
+    def publish(table: Table) -> tuple[Table, Layout]:
         layout = layout_of(table.metadata)
         if layout.coarse is None or layout.coarse.spec_id in table.metadata.specs():
             return table, layout
         requirements = (
             AssertTableUUID(uuid=table.metadata.table_uuid),
-            AssertDefaultSpecId(**{"default-spec-id": table.metadata.default_spec_id}),
+            AssertDefaultSpecId.model_validate({"default-spec-id": table.metadata.default_spec_id}),
         )
         updates = (AddPartitionSpecUpdate(spec=layout.coarse),)
         return update(table, requirements, updates, (ValueError,)), layout
@@ -261,7 +265,7 @@ def _with_coarse(table: Any) -> tuple[Any, Layout]:
     return commit_metadata(fresh(table), publish, "the spec of shared files could not be added to {}")
 
 
-def _bytes_per_row(metadata: Any) -> float | None:
+def _bytes_per_row(metadata: TableMetadata) -> float | None:
     """What a row takes in the table's files so far."""
     head = metadata.current_snapshot()
     summary = {} if head is None or head.summary is None else head.summary.additional_properties

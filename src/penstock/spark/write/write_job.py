@@ -205,7 +205,7 @@ def _placed(job: WriteJob, rows: Any, slots: Slots, known: pa.Table, spark: Any)
     share = _share(rows, F.size(_KEY)) if any(each.slots > 1 for each in slots.assigned) else F.lit(0)
     spread = joined.withColumn(_SLOT, F.col(_SLOT) + share)
     spread = spread.withColumn(_KEY, F.coalesce(F.get(F.col(_KEY), share), F.lit(keys[0])))
-    shared = [F.when(F.col(_NUMBER), _column(layout.schema.find_column_name(i))) for i in layout.logical_ids]
+    shared = [F.when(F.col(_NUMBER), _column(layout.schema.find_field(i).name)) for i in layout.logical_ids]
     sorted_rows = spread.repartition(tasks, F.col(_KEY)).sortWithinPartitions(F.col(_SLOT), *shared)
     return sorted_rows.select(*(_column(field.name) for field in layout.schema.fields), F.col(_SLOT))
 

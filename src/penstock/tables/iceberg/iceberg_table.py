@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
@@ -33,13 +33,16 @@ from penstock.tables.iceberg.scan.scan_plan import Sources, delete_batches, judg
 from penstock.tables.outputs import column_name, empty, outputs
 from penstock.tables.source import Relations, Source, bind
 
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
 
 @dataclass(frozen=True, repr=False)
 class IcebergTable(Source):
     """An Iceberg table at one snapshot, returned by `penstock.iceberg` and by `at()`."""
 
     name: str
-    table: Any = field(compare=False)  # PyIceberg's
+    table: Table = field(compare=False)  # PyIceberg's
     sources: Sources = field(compare=False)
     snapshot: Asked = None
 
@@ -77,7 +80,7 @@ class IcebergTable(Source):
         self._move(reloaded(self))
         return self
 
-    def _move(self, table: Any) -> None:
+    def _move(self, table: Table) -> None:
         """See another version from now on; copies of this object stay where they are."""
         object.__setattr__(self, "table", table)
         for name in ("version", "schema"):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.errors import LakeError, PenstockError
 from penstock.expr.bind import Context
@@ -22,6 +22,10 @@ from penstock.tables.iceberg.manifest.file_batch import Batches
 from penstock.tables.iceberg.manifest.manifest_cache import default_cache
 from penstock.tables.iceberg.manifest.manifest_list import ManifestLists
 from penstock.tables.iceberg.scan.scan_plan import Sources
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table
 
 CatalogSource = str | Mapping[str, str] | Any
 
@@ -38,12 +42,12 @@ def iceberg(
     return from_pyiceberg(table, place.url, timezone)
 
 
-def from_pyiceberg(table: Any, name: str, timezone: str = "UTC") -> IcebergTable:
+def from_pyiceberg(table: Table, name: str, timezone: str = "UTC") -> IcebergTable:
     """A table that PyIceberg has opened."""
     return IcebergTable(name, table, sources_of(table), context=Context(timezone))
 
 
-def reloaded(table: IcebergTable) -> Any:
+def reloaded(table: IcebergTable) -> Table:
     """PyIceberg's table as the catalog has it now, or as the metadata file says."""
     from pyiceberg.table import StaticTable
 
@@ -53,7 +57,7 @@ def reloaded(table: IcebergTable) -> Any:
         return table.table.catalog.load_table(table.table.name())
 
 
-def sources_of(table: Any) -> Sources:
+def sources_of(table: Table) -> Sources:
     """Where the metadata of a table comes from; what was decoded is shared by all tables."""
     return Sources(table.io, default_cache(), _lists(), _batches())
 
@@ -68,7 +72,7 @@ def _batches() -> Batches:
     return Batches()
 
 
-def open_catalog(source: CatalogSource) -> Any:
+def open_catalog(source: CatalogSource) -> Catalog:
     """A PyIceberg catalog by its name in PyIceberg's configuration, by properties, or as it is."""
     from pyiceberg.catalog import Catalog, load_catalog
 
@@ -93,7 +97,7 @@ def _without_uri(name: str) -> LakeError:
     return LakeError(message, hint=f"describe it in .pyiceberg.yaml, or set {variable}")
 
 
-def embedded_catalog(warehouse: Path) -> Any:
+def embedded_catalog(warehouse: Path) -> Catalog:
     """The catalog of a warehouse on a local disk: SQLite in `catalog.db`, tables in folders beside it."""
     from pyiceberg.catalog.sql import SqlCatalog
 
