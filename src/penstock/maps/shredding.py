@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -18,6 +18,9 @@ from penstock.maps.shred_rule import MIRROR, PREFIX, Shred, from_properties
 from penstock.maps.sidecar_columns import Sidecar, path_of, source_map
 from penstock.maps.sidecar_footer import to_footer
 from penstock.maps.split import Split, split
+
+if TYPE_CHECKING:
+    from pyiceberg.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,9 @@ def chosen_property(column: str) -> str:
     return f"{PREFIX}{column}.chosen"
 
 
-def shredded_maps(schema: Any, sidecars: Sequence[Sidecar], properties: Mapping[str, str]) -> tuple[ShreddedMap, ...]:
+def shredded_maps(
+    schema: Schema, sidecars: Sequence[Sidecar], properties: Mapping[str, str]
+) -> tuple[ShreddedMap, ...]:
     """The maps that are split by the rules of a table, as far as its schema has sidecars for them.
 
     A rule that fits no column, because another engine changed the table, is left out: maps are written whole then.
@@ -125,7 +130,7 @@ def _split(chunk: pa.Array, each: ShreddedMap, last_wins: bool) -> tuple[pa.Arra
     return with_field(chunk, each.path[1:], done.residual), done
 
 
-def footer_of(maps: Sequence[ShreddedMap], written: Any) -> dict[str, str]:
+def footer_of(maps: Sequence[ShreddedMap], written: Schema) -> dict[str, str]:
     """What the footer of a file says of its sidecars; `written` is the schema with the names that the file has."""
     return to_footer(
         (

@@ -18,10 +18,15 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from penstock.errors import LakeError, SchemaError
 from penstock.maps.shred_rule import COLUMNS, MIRROR, MOVE, Shred
+
+if TYPE_CHECKING:
+    from pyiceberg.schema import Schema
+    from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.types import IcebergType, MapType, NestedField, StructType
 
 KNOWN = "penstock.map.shredding.sidecars"
 STEM = "__map_shred_"
@@ -44,7 +49,7 @@ class Sidecar:
         return json.dumps({"sidecar of": self.source, "key": self.key, "mode": self.mode}, ensure_ascii=False)
 
 
-def read_sidecars(schema: Any, properties: Mapping[str, str]) -> tuple[Sidecar, ...]:
+def read_sidecars(schema: Schema, properties: Mapping[str, str]) -> tuple[Sidecar, ...]:
     """The sidecars of a schema (PyIceberg's), those of maps that were dropped included, whatever they are called now.
 
     A column with a sidecar's name of which nothing is known makes its map unreadable in a table that is shredded: an
@@ -62,7 +67,7 @@ def read_sidecars(schema: Any, properties: Mapping[str, str]) -> tuple[Sidecar, 
     return tuple(sidecar for sidecar in sidecars if sidecar is not None)
 
 
-def check_complete(metadata: Any, schema: Any, lost: Iterable[int]) -> None:
+def check_complete(metadata: TableMetadata, schema: Schema, lost: Iterable[int]) -> None:
     """An error when values of a map that a schema has lie in sidecars that it does not have: somebody dropped them.
 
     `lost` are field ids of such sidecars. Those of maps that are gone too, and mere copies, are not missed.
@@ -78,7 +83,7 @@ def check_complete(metadata: Any, schema: Any, lost: Iterable[int]) -> None:
             raise LakeError(f"{message}, which the table does not have any more", hint=hint)
 
 
-def _read(field: Any, known: Mapping[str, Any]) -> Sidecar | None:
+def _read(field: NestedField, known: Mapping[str, Any]) -> Sidecar | None:
     for described in (_object(field.doc), known.get(str(field.field_id))):
         if isinstance(described, dict):
             source, key, mode = (described.get(name) for name in ("sidecar of", "key", "mode"))
@@ -119,7 +124,7 @@ def check_names(names: Iterable[str]) -> None:
         )
 
 
-def visible(schema: Any, sidecars: Sequence[Sidecar]) -> Any:
+def visible(schema: Schema, sidecars: Sequence[Sidecar]) -> Schema:
     """A schema without its sidecars."""
     if not sidecars:
         return schema
@@ -130,7 +135,7 @@ def visible(schema: Any, sidecars: Sequence[Sidecar]) -> Any:
     return Schema(*fields, schema_id=schema.schema_id, identifier_field_ids=schema.identifier_field_ids)
 
 
-def source_map(schema: Any, column: str) -> Any:
+def source_map(schema: Schema, column: str) -> NestedField:
     """The field of a map whose keys can be split off, by its name or path; an error says what it is instead."""
     try:
         field = schema.find_field(column, case_sensitive=False)
@@ -151,7 +156,7 @@ def source_map(schema: Any, column: str) -> Any:
     return field
 
 
-def map_path(schema: Any, column: str) -> tuple[str, ...] | None:
+def map_path(schema: Schema, column: str) -> tuple[str, ...] | None:
     """The path of a rule's map; None where no map can be split: another engine may have changed the table."""
     try:
         return _path_to(schema.fields, source_map(schema, column).field_id)
@@ -159,51 +164,59 @@ def map_path(schema: Any, column: str) -> tuple[str, ...] | None:
         return None
 
 
-def _is_map(kind: Any) -> bool:
+def _is_map(kind: IcebergType) -> TypeGuard[MapType]:
     from pyiceberg.types import MapType
 
     return isinstance(kind, MapType)
 
 
-def shreddable_maps(schema: Any) -> list[tuple[tuple[str, ...], Any]]:
+def _is_struct(kind: IcebergType) -> TypeGuard[StructType]:
+    from pyiceberg.types import StructType
+
+    return isinstance(kind, StructType)
+
+
+def shreddable_maps(schema: Schema) -> list[tuple[tuple[str, ...], NestedField]]:
     """The maps of a schema whose keys can be split off, with their paths."""
     return list(_maps(schema.fields, ()))
 
 
-def _maps(fields: Iterable[Any], above: tuple[str, ...]) -> Iterable[tuple[tuple[str, ...], Any]]:
+def _maps(fields: Iterable[NestedField], above: tuple[str, ...]) -> Iterable[tuple[tuple[str, ...], NestedField]]:
     for field in fields:
         path, kind = (*above, field.name), field.field_type
         if _is_map(kind) and str(kind.key_type) == "string" and kind.value_type.is_primitive:
             yield path, field
-        if field.field_type.is_struct:
+        if _is_struct(field.field_type):
             yield from _maps(field.field_type.fields, path)
 
 
-def _path_to(fields: Iterable[Any], field_id: int, above: tuple[str, ...] = ()) -> tuple[str, ...] | None:
+def _path_to(fields: Iterable[NestedField], field_id: int, above: tuple[str, ...] = ()) -> tuple[str, ...] | None:
     """The way to a field through structs alone."""
     for field in fields:
         path = (*above, field.name)
         if field.field_id == field_id:
             return path
-        if field.field_type.is_struct:
+        if _is_struct(field.field_type):
             inner_path = _path_to(field.field_type.fields, field_id, path)
             if inner_path is not None:
                 return inner_path
     return None
 
 
-def path_of(schema: Any, sidecar: Sidecar) -> tuple[str, ...] | None:
+def path_of(schema: Schema, sidecar: Sidecar) -> tuple[str, ...] | None:
     """The path of a sidecar's map; None when that was dropped."""
     return _path_to(schema.fields, sidecar.source)
 
 
-def value_type(schema: Any, sidecar: Sidecar) -> Any:
+def value_type(schema: Schema, sidecar: Sidecar) -> IcebergType:
     """Iceberg's type of the values of a sidecar's map, which may have become wider than the sidecar's own."""
-    return schema.find_field(sidecar.source).field_type.value_type
+    kind = schema.find_field(sidecar.source).field_type
+    assert _is_map(kind)  # or it had no sidecar
+    return kind.value_type
 
 
 def missing(
-    schema: Any, sidecars: Sequence[Sidecar], rules: Mapping[str, Shred], keys: Mapping[str, Sequence[str]]
+    schema: Schema, sidecars: Sequence[Sidecar], rules: Mapping[str, Shred], keys: Mapping[str, Sequence[str]]
 ) -> list[Sidecar]:
     """The sidecars that rules want and a schema does not have; their ids are only given when they are added.
 

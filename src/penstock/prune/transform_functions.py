@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import numpy as np
@@ -14,6 +14,9 @@ from penstock.expr.kernels.python_values import from_arrow
 from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_integer
 from penstock.prune.domain import Interval
 from penstock.prune.ordered_keys import Key, key_of, successor, value_of
+
+if TYPE_CHECKING:
+    from pyiceberg.types import IcebergType
 
 OF_UUID = "@uuid"
 
@@ -54,7 +57,7 @@ def _bucket_of_uuid(transform: str) -> Callable[[str], int | None]:
     return bucket
 
 
-def _iceberg_type(t: pa.DataType) -> Any:
+def _iceberg_type(t: pa.DataType) -> IcebergType | None:
     from pyiceberg import types
 
     if is_integer(t):
@@ -95,7 +98,7 @@ def _transformed(key: Key, function: Callable[[Any], Any], source: pa.DataType, 
         return None  # outside of what PyIceberg's calendar reaches
 
 
-def transformed_array(array: pa.Array, transform: str, kind: Any) -> pa.Array:
+def transformed_array(array: pa.Array, transform: str, kind: IcebergType) -> pa.Array:
     """The transform of a column of one of Iceberg's types; dates are numbers.
 
     By PyIceberg's native core; where that does not know a type, by PyIceberg's own code, on distinct values.

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
 import numpy as np
@@ -44,6 +44,9 @@ from penstock.expr.types import integer_range, is_decimal, is_integer, is_timest
 from penstock.prune.domain import Domain, Interval
 from penstock.prune.ordered_keys import Key, is_comparable, key_limits, key_of, next_prefix, successor, value_of
 from penstock.prune.transform_functions import OF_UUID, project_interval, transform_function, transformed_array
+
+if TYPE_CHECKING:
+    from pyiceberg.types import IcebergType
 
 # Ranges of up to this many integers are bucketed value by value; an IN list has no such limit.
 MOST_BUCKETED = 50_000
@@ -77,7 +80,7 @@ class Transform:
         """The name of a partition field of a column, where people give it none."""
         return f"{column.replace('.', '_')}_{self.suffix or self.name}"
 
-    def on_type(self, kind: Any) -> str:
+    def on_type(self, kind: IcebergType) -> str:
         """The text of the transform for values of one of Iceberg's types."""
         return self.text
 
@@ -99,7 +102,7 @@ class Transform:
     def _range(self, source: pa.DataType, value: Any) -> Interval | None:
         return None
 
-    def on_array(self, array: pa.Array, kind: Any) -> pa.Array:
+    def on_array(self, array: pa.Array, kind: IcebergType) -> pa.Array:
         """The partition values of a column of one of Iceberg's types, dates and times as numbers."""
         return transformed_array(array, self.text, kind)
 
@@ -144,7 +147,7 @@ class Identity(Transform):
         key = key_of(value, source)
         return key, successor(key)
 
-    def on_array(self, array: pa.Array, kind: Any) -> pa.Array:
+    def on_array(self, array: pa.Array, kind: IcebergType) -> pa.Array:
         return array
 
 
@@ -153,7 +156,7 @@ class Void(Transform):
 
     suffix = "null"
 
-    def on_array(self, array: pa.Array, kind: Any) -> pa.Array:
+    def on_array(self, array: pa.Array, kind: IcebergType) -> pa.Array:
         return pa.nulls(len(array), pa.int32())
 
 
@@ -207,10 +210,14 @@ class Truncate(Ordered):
             return key, key + self.width
         return None
 
-    def on_array(self, array: pa.Array, kind: Any) -> pa.Array:
+    def on_array(self, array: pa.Array, kind: IcebergType) -> pa.Array:
         """An error for a decimal near the lower end of its type: it may need a digit more than a manifest can hold."""
+        from pyiceberg.types import DecimalType
+
         result = super().on_array(array, kind)
-        least = pc.min(result).as_py() if pa.types.is_decimal(result.type) else None
+        if not isinstance(kind, DecimalType):
+            return result
+        least = pc.min(result).as_py()
         if least is not None and least < from_unscaled(10**kind.precision - 1, kind.scale).copy_negate():
             what = f"{self.text} of a value near the lower end of {kind} does not fit {kind}"
             raise SchemaError(what, hint="filter out those rows, or partition by identity or bucket")
@@ -259,7 +266,7 @@ class Day(Period):
     def result_type(self, source: pa.DataType) -> pa.DataType:
         return pa.date32()
 
-    def on_array(self, array: pa.Array, kind: Any) -> pa.Array:
+    def on_array(self, array: pa.Array, kind: IcebergType) -> pa.Array:
         if not pa.types.is_timestamp(array.type):
             return super().on_array(array, kind)
         # PyIceberg's core rounds up a day's last second before 1970.
@@ -294,7 +301,7 @@ class Bucket(Transform):
     has_width = True
     is_hash = True
 
-    def on_type(self, kind: Any) -> str:
+    def on_type(self, kind: IcebergType) -> str:
         return self.text + OF_UUID if str(kind) == "uuid" else self.text
 
     def result_type(self, source: pa.DataType) -> pa.DataType:
@@ -315,7 +322,7 @@ class Bucket(Transform):
                 break
         return Domain.points(pa.int32(), buckets, domain.null)
 
-    def on_array(self, array: pa.Array, kind: Any) -> pa.Array:
+    def on_array(self, array: pa.Array, kind: IcebergType) -> pa.Array:
         if str(kind) == "uuid" and pa.types.is_string(array.type):
             array = pa.array([None if text is None else UUID(text).bytes for text in array.to_pylist()], pa.binary(16))
         return super().on_array(array, kind)

@@ -134,12 +134,12 @@ def internal(values: Sequence[Any], kinds: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(None if v is None else as_stored(from_json(k, v), k) for v, k in zip(values, kinds, strict=True))
 
 
-def as_stored(value: Any, kind: IcebergType) -> Any:
+def as_stored(value: Any, kind: IcebergType | None) -> Any:
     """A value of Python's as a manifest has it: dates and times as numbers, a uuid as its octets."""
     from pyiceberg.expressions.literals import literal
     from pyiceberg.utils.datetime import date_to_days, datetime_to_micros, time_to_micros
 
-    if isinstance(value, str) and str(kind) != "string":
+    if isinstance(value, str) and kind is not None and str(kind) != "string":
         value = literal(value).to(kind).value
     match value:
         case datetime():

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
@@ -50,6 +50,9 @@ from penstock.tables.iceberg.metadata.version import Version
 from penstock.tables.iceberg.scan.reader import Reader
 from penstock.tables.outputs import empty, outputs
 from penstock.tables.source import bind
+
+if TYPE_CHECKING:
+    from pyiceberg.io import FileIO
 
 _FAR_BEHIND = 20  # snapshots
 
@@ -154,7 +157,7 @@ class IcebergFeed:
             message = f"the filter changed while files that were found with {start['where']} are still to be read"
             raise LakeError(message, hint="run the stream to the end of what is there with the old filter first")
 
-    def open_reader(self, version: Version, io: Any, zone: str) -> None:
+    def open_reader(self, version: Version, io: FileIO, zone: str) -> None:
         """Read files by the newest schema; of the metadata only what reading needs is sent to tasks."""
         slim: dict[str, Any] = {"snapshots": [], "snapshot_log": [], "metadata_log": [], "refs": {}}
         light = Version(version.metadata.model_copy(update=slim), None, version.stored)

@@ -60,6 +60,7 @@ def beginning(table: IcebergTable, text: str) -> Standing:
             return standing_after(head, metadata)
     if text.strip().isdigit() or text in metadata.refs:
         snapshot = resolve(metadata, int(text) if text.strip().isdigit() else text, table.name).snapshot
+        assert snapshot is not None  # or it is an error
         return standing_before(snapshot)
     return _since(table, text)
 

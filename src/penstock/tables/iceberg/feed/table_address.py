@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.errors import LakeError
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.metadata.catalogs import clear_errors, from_pyiceberg, iceberg
 from penstock.tables.iceberg.metadata.version import Asked
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
 
 
 @dataclass
@@ -20,9 +23,9 @@ class Place:
     timezone: str
     snapshot: Asked
     properties: Mapping[str, str] = field(repr=False)  # of the catalog, or of the storage
-    catalog: tuple[Any, str] | None  # its class and its name
+    catalog: tuple[type[Catalog], str] | None  # its class and its name
     identifier: tuple[str, ...] = ()
-    _opened: Any = field(default=None, repr=False)
+    _opened: Catalog | None = field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_opened": None}

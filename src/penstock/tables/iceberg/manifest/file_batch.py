@@ -6,12 +6,12 @@ are decoded when a predicate first asks about them, and never otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from threading import Lock
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,7 @@ from cachetools import LRUCache, cachedmethod
 from penstock.expr.tree import Column, Expr
 from penstock.formats.format_registry import format_named
 from penstock.formats.manifest_record import LOGICAL, SHREDDING, read_sidecar_record
-from penstock.maps.sidecar_columns import Sidecar
+from penstock.maps.sidecar_columns import Sidecar, value_type
 from penstock.maps.sidecar_states import State, state_of
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Bounds, Exact, Fact, encode
@@ -31,6 +31,9 @@ from penstock.tables.iceberg.manifest.manifest_statistics import ManifestEntries
 from penstock.tables.iceberg.manifest.null_counts import count_rows
 from penstock.tables.iceberg.metadata.schema_columns import Columns
 from penstock.tables.iceberg.metadata.specs import Spec, SpecField, dropped
+
+if TYPE_CHECKING:
+    from pyiceberg.types import IcebergType
 
 T = TypeVar("T")
 
@@ -53,7 +56,7 @@ class FileBatch:
 
     spec: Spec
     parts: tuple[ManifestEntries, ...]
-    _made: dict[Any, Any] = field(default_factory=dict, repr=False)
+    _made: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     @cached_property
     def count(self) -> int:
@@ -133,7 +136,7 @@ class FileBatch:
         key = ("bounds", field_id, str(kind), path, path in columns.required)
         return self._once(key, lambda: self._make_bounds(field_id, kind, path, columns))
 
-    def _make_bounds(self, field_id: int, kind: Any, path: tuple[str, ...], columns: Columns) -> Bounds:
+    def _make_bounds(self, field_id: int, kind: IcebergType, path: tuple[str, ...], columns: Columns) -> Bounds:
         lower, upper = (_joined([part.bounds(field_id, kind)[i] for part in self.parts]) for i in (0, 1))
         nulls, nans, values = (_joined([part.counts(field_id)[i] for part in self.parts]) for i in (0, 1, 2))
         nested, required = len(path) > 1, path in columns.required
@@ -146,13 +149,13 @@ class FileBatch:
         codes, texts = encode(self.column(SHREDDING))
         records = [*map(read_sidecar_record, texts.to_pylist()), None]
         known = pa.array(np.array([state_of(record, hot.sidecar) >= State.VALUE for record in records])[codes])
-        kind = columns.schema.find_field(hot.sidecar.source).field_type.value_type
+        kind = value_type(columns.schema, hot.sidecar)
         lower, upper = (_joined([part.bounds(hot.sidecar.id, kind)[i] for part in self.parts]) for i in (0, 1))
         nulls, nans, values = (_joined([part.counts(hot.sidecar.id)[i] for part in self.parts]) for i in (0, 1, 2))
         lower, upper, nulls, nans, values = (_where(known, each) for each in (lower, upper, nulls, nans, values))
         return Bounds(hot.term, lower, upper, nulls, nans, values, label=f"bounds of {hot.term}")
 
-    def _once(self, key: Any, make: Callable[[], T]) -> T:
+    def _once(self, key: Hashable, make: Callable[[], T]) -> T:
         if key not in self._made:
             self._made[key] = make()
         return cast(T, self._made[key])
@@ -175,7 +178,7 @@ class Batches:
 
     def __init__(self, most: int = _MOST_KEPT) -> None:
         self._lock = Lock()
-        self._kept: LRUCache[Any, FileBatch] = LRUCache(most, lambda batch: min(most, batch.count))
+        self._kept: LRUCache[Hashable, FileBatch] = LRUCache(most, lambda batch: min(most, batch.count))
 
     def of(self, spec: Spec, entries: Sequence[ManifestEntries]) -> list[FileBatch]:
         """Manifests of one spec, small ones together, in their order."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import attrgetter
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from cachetools import LRUCache, cachedmethod
@@ -20,6 +20,11 @@ from penstock.prune.containers import Containers
 from penstock.prune.facts import Bounds, Fact
 from penstock.tables.iceberg.manifest.bounds import decode_bounds
 from penstock.tables.iceberg.metadata.specs import Spec, SpecField
+
+if TYPE_CHECKING:
+    from pyiceberg.io import FileIO
+    from pyiceberg.manifest import ManifestFile, PartitionFieldSummary
+    from pyiceberg.table.snapshots import Snapshot
 
 _MOST = 64
 _NUMBERS = (
@@ -33,25 +38,25 @@ class ManifestLists:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._kept: LRUCache[str, tuple[Any, ...]] = LRUCache(_MOST)
-        self._judged: LRUCache[Any, tuple[Sequence[Any], Containers]] = LRUCache(_MOST)
+        self._kept: LRUCache[str, tuple[ManifestFile, ...]] = LRUCache(_MOST)
+        self._judged: LRUCache[Any, tuple[Sequence[ManifestFile], Containers]] = LRUCache(_MOST)
 
-    def of(self, snapshot: Any, io: Any) -> tuple[Any, ...]:
+    def of(self, snapshot: Snapshot | None, io: FileIO) -> tuple[ManifestFile, ...]:
         """The manifests of a snapshot; none for a table that has no snapshot."""
         return () if snapshot is None else self._read(snapshot.manifest_list, io)
 
-    def containers(self, manifests: Sequence[Any], spec: Spec) -> Containers:
+    def containers(self, manifests: Sequence[ManifestFile], spec: Spec) -> Containers:
         """Manifests of one spec with what their summaries say, made once for a list and a spec."""
         return self._judge(manifests, spec)[1]
 
     @cachedmethod(attrgetter("_kept"), key=lambda _, place, io: place, lock=attrgetter("_lock"))
-    def _read(self, place: str, io: Any) -> tuple[Any, ...]:
+    def _read(self, place: str, io: FileIO) -> tuple[ManifestFile, ...]:
         return read_manifest_list(place, io)
 
     @cachedmethod(
         attrgetter("_judged"), key=lambda _, manifests, spec: (spec, *map(id, manifests)), lock=attrgetter("_lock")
     )
-    def _judge(self, manifests: Sequence[Any], spec: Spec) -> tuple[Sequence[Any], Containers]:
+    def _judge(self, manifests: Sequence[ManifestFile], spec: Spec) -> tuple[Sequence[ManifestFile], Containers]:
         """The manifests are kept beside, so that no other object gets their ids."""
         # A list that counts no rows in a manifest with files does not count them: only without files it is empty.
         rows = pa.array([0 if files_in(m) == 0 else rows_in(m) or None for m in manifests], pa.int64())
@@ -59,19 +64,19 @@ class ManifestLists:
         return manifests, Containers(len(manifests), facts, rows=rows, spec_id=spec.spec_id)
 
 
-def files_in(manifest: Any) -> int | None:
+def files_in(manifest: ManifestFile) -> int | None:
     """The live files of a manifest, where it says them."""
-    parts = (manifest.added_files_count, manifest.existing_files_count)
-    return None if None in parts else sum(parts)
+    added, existing = manifest.added_files_count, manifest.existing_files_count
+    return None if added is None or existing is None else added + existing
 
 
-def rows_in(manifest: Any) -> int | None:
+def rows_in(manifest: ManifestFile) -> int | None:
     """The live rows of a manifest, where it says them."""
-    parts = (manifest.added_rows_count, manifest.existing_rows_count)
-    return None if None in parts else sum(parts)
+    added, existing = manifest.added_rows_count, manifest.existing_rows_count
+    return None if added is None or existing is None else added + existing
 
 
-def read_manifest_list(place: str, io: Any) -> tuple[Any, ...]:
+def read_manifest_list(place: str, io: FileIO) -> tuple[ManifestFile, ...]:
     """The manifests that a list names."""
     from pyiceberg.manifest import read_manifest_list as read
 
@@ -94,13 +99,13 @@ def _is_long(number: int | None) -> bool:
     return number is None or -(2**63) <= number < 2**63
 
 
-def summary_facts(manifests: Sequence[Any], spec: Spec) -> list[Fact]:
+def summary_facts(manifests: Sequence[ManifestFile], spec: Spec) -> list[Fact]:
     """The summaries of manifests of one spec as facts."""
     return [fact for field in spec.fields if (fact := _summary(manifests, field)) is not None]
 
 
-def _summary(manifests: Sequence[Any], field: SpecField) -> Bounds | None:
-    if field.term is None or field.type is None:
+def _summary(manifests: Sequence[ManifestFile], field: SpecField) -> Bounds | None:
+    if field.term is None or field.type is None or field.kind is None:
         return None
     summaries = [_at(manifest.partitions, field.position) for manifest in manifests]
     lower = pa.array([None if s is None else s.lower_bound for s in summaries], pa.binary())
@@ -117,11 +122,11 @@ def _summary(manifests: Sequence[Any], field: SpecField) -> Bounds | None:
     )
 
 
-def _at(summaries: Any, position: int) -> Any:
+def _at(summaries: Sequence[PartitionFieldSummary] | None, position: int) -> PartitionFieldSummary | None:
     return summaries[position] if summaries is not None and position < len(summaries) else None
 
 
-def _counts(summary: Any, has_nan: bool) -> tuple[int | None, int | None, int | None]:
+def _counts(summary: PartitionFieldSummary | None, has_nan: bool) -> tuple[int | None, int | None, int | None]:
     """Counts of NULL, of NaN and of both, 1 standing for some; both are all there is where there are no bounds."""
     if summary is None or summary.contains_null is None:
         return None, None, None

@@ -9,16 +9,20 @@ can hold (times in nanoseconds, variants, geometries) are said by name when a ta
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from penstock.errors import LakeError
 from penstock.expr.tree import Column
 from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ
+
+if TYPE_CHECKING:
+    from pyiceberg.schema import Schema
+    from pyiceberg.types import IcebergType, NestedField
 
 _SIMPLE = {
     "boolean": pa.bool_(),
@@ -41,7 +45,7 @@ _SIMPLE = {
 class Columns:
     """The columns of one schema of a table."""
 
-    schema: Any  # PyIceberg's
+    schema: Schema  # PyIceberg's
 
     @cached_property
     def key(self) -> str:
@@ -59,7 +63,7 @@ class Columns:
         return {field_id: column for field_id, column, _ in _walk(self.schema.fields, ())}
 
     @cached_property
-    def ids(self) -> dict[tuple[str, ...], tuple[int, Any]]:
+    def ids(self) -> dict[tuple[str, ...], tuple[int, IcebergType]]:
         """Id and Iceberg's type of each column, by its path."""
         return {column.path: (field_id, kind) for field_id, column, kind in _walk(self.schema.fields, ())}
 
@@ -69,28 +73,32 @@ class Columns:
         return frozenset(_required(self.schema.fields, ()))
 
 
-def _required(fields: Any, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def _required(fields: Iterable[NestedField], above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    from pyiceberg.types import StructType
+
     for field in fields:
         if field.required:
             path = (*above, field.name)
             yield path
-            if field.field_type.is_struct:
+            if isinstance(field.field_type, StructType):
                 yield from _required(field.field_type.fields, path)
 
 
-def _walk(fields: Any, above: tuple[str, ...]) -> Iterator[tuple[int, Column, Any]]:
+def _walk(fields: Iterable[NestedField], above: tuple[str, ...]) -> Iterator[tuple[int, Column, IcebergType]]:
+    from pyiceberg.types import StructType
+
     for field in fields:
         path = (*above, field.name)
         yield field.field_id, Column(path, arrow_type(field.field_type, ".".join(path))), field.field_type
-        if field.field_type.is_struct:
+        if isinstance(field.field_type, StructType):
             yield from _walk(field.field_type.fields, path)
 
 
-def _field(field: Any) -> pa.Field:
+def _field(field: NestedField) -> pa.Field:
     return pa.field(field.name, arrow_type(field.field_type, field.name), nullable=not field.required)
 
 
-def arrow_type(kind: Any, name: str) -> pa.DataType:
+def arrow_type(kind: IcebergType, name: str) -> pa.DataType:
     """The Arrow type that stands for one of Iceberg's."""
     from pyiceberg import types
 

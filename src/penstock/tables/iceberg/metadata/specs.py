@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -21,6 +21,13 @@ from penstock.prune.transforms import transform_of
 from penstock.tables.iceberg.metadata.schema_columns import Columns, arrow_type
 from penstock.tables.partitioning import PartitionField
 
+if TYPE_CHECKING:
+    from pyiceberg.partitioning import PartitionField as IcebergField
+    from pyiceberg.partitioning import PartitionSpec
+    from pyiceberg.schema import Schema
+    from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.types import IcebergType
+
 
 @dataclass(frozen=True)
 class SpecField:
@@ -31,7 +38,7 @@ class SpecField:
     transform: str
     field: PartitionField | None
     type: pa.DataType | None
-    kind: Any  # Iceberg's type of the values
+    kind: IcebergType | None  # Iceberg's type of the values
     source_id: int
 
     @property
@@ -69,23 +76,23 @@ class Specs(dict[int, Spec]):
         raise LakeError(message, hint=f"it has {', '.join(map(str, sorted(self)))}; restore the metadata file")
 
 
-def read_specs(metadata: Any, columns: Columns) -> Specs:
+def read_specs(metadata: TableMetadata, columns: Columns) -> Specs:
     """All specs that files of the table may have, by id, as seen from one schema."""
     return Specs({spec.spec_id: _spec(spec, metadata, columns) for spec in metadata.partition_specs})
 
 
-def _spec(spec: Any, metadata: Any, columns: Columns) -> Spec:
+def _spec(spec: PartitionSpec, metadata: TableMetadata, columns: Columns) -> Spec:
     return Spec(spec.spec_id, tuple(_field(i, field, metadata, columns) for i, field in enumerate(spec.fields)))
 
 
-def _field(position: int, field: Any, metadata: Any, columns: Columns) -> SpecField:
+def _field(position: int, field: IcebergField, metadata: TableMetadata, columns: Columns) -> SpecField:
     transform = transform_of(str(field.transform))
     source = columns.by_id.get(field.source_id)
     origin = _type_of(field.source_id, [columns.schema, *reversed(metadata.schemas)])
     arrow = None if origin is None else transform.result_type(arrow_type(origin, field.name))
-    kind = None if arrow is None else field.transform.result_type(origin)
+    kind = None if origin is None or arrow is None else field.transform.result_type(origin)
     term = None
-    if arrow is not None and source is not None:
+    if origin is not None and arrow is not None and source is not None:
         assert source.type is not None
         meant = transform.on_type(origin)
         if meant == "identity" or transform_function(meant, source.type) is not None:
@@ -93,7 +100,7 @@ def _field(position: int, field: Any, metadata: Any, columns: Columns) -> SpecFi
     return SpecField(position, field.name, transform.text, term, arrow, kind, field.source_id)
 
 
-def _type_of(source_id: int, schemas: Sequence[Any]) -> Any:
+def _type_of(source_id: int, schemas: Sequence[Schema]) -> IcebergType | None:
     """The type of a column in the first schema that has it; a dropped one is found in the table's history."""
     for schema in schemas:
         try:

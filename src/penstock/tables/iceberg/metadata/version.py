@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 from penstock.errors import LakeError
 from penstock.expr.schema import check_names
@@ -29,6 +29,11 @@ from penstock.maps.sidecar_states import State, states_of
 from penstock.tables.iceberg.metadata.schema_columns import Columns
 from penstock.tables.iceberg.metadata.specs import Specs, read_specs
 
+if TYPE_CHECKING:
+    from pyiceberg.schema import Schema
+    from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.snapshots import Snapshot
+
 Asked = int | str | datetime | None
 
 
@@ -39,9 +44,9 @@ class Version:
     `stored` is the schema that files are written with, `columns` are those of it that people see: all but sidecars.
     """
 
-    metadata: Any
-    snapshot: Any
-    stored: Any
+    metadata: TableMetadata
+    snapshot: Snapshot | None
+    stored: Schema
 
     @cached_property
     def sidecars(self) -> tuple[Sidecar, ...]:
@@ -84,7 +89,7 @@ class Version:
         return None if self.snapshot is None else int(self.snapshot.snapshot_id)
 
 
-def resolve(metadata: Any, requested: Asked, name: str) -> Version:
+def resolve(metadata: TableMetadata, requested: Asked, name: str) -> Version:
     """The version that was asked for; an error that names what there is when there is no such."""
     if requested is None:
         return Version(metadata, metadata.current_snapshot(), metadata.schema())
@@ -98,7 +103,7 @@ def resolve(metadata: Any, requested: Asked, name: str) -> Version:
     return Version(metadata, snapshot, _schema_of(metadata, snapshot))
 
 
-def _by_ref(metadata: Any, label: str, name: str) -> Version:
+def _by_ref(metadata: TableMetadata, label: str, name: str) -> Version:
     ref = metadata.refs[label]
     snapshot = metadata.snapshot_by_id(ref.snapshot_id)
     if snapshot is None:
@@ -108,13 +113,13 @@ def _by_ref(metadata: Any, label: str, name: str) -> Version:
     return Version(metadata, snapshot, schema)
 
 
-def _schema_of(metadata: Any, snapshot: Any) -> Any:
+def _schema_of(metadata: TableMetadata, snapshot: Snapshot) -> Schema:
     """The schema that a snapshot was written with; old writers did not say it."""
-    known = {schema.schema_id: schema for schema in metadata.schemas}
+    known: dict[int | None, Schema] = {schema.schema_id: schema for schema in metadata.schemas}
     return known.get(snapshot.schema_id, metadata.schema())
 
 
-def _as_of(metadata: Any, time: str | datetime, name: str) -> Any:
+def _as_of(metadata: TableMetadata, time: str | datetime, name: str) -> Snapshot:
     """The snapshot that was current at a time, by the table's own log."""
     if isinstance(time, str):
         try:
@@ -135,7 +140,7 @@ def _as_of(metadata: Any, time: str | datetime, name: str) -> Any:
     return snapshot
 
 
-def _known(metadata: Any) -> str:
+def _known(metadata: TableMetadata) -> str:
     """The newest snapshots, for a hint."""
     newest = sorted(metadata.snapshots, key=lambda s: -s.timestamp_ms)[:5]
     if not newest:

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +21,9 @@ from penstock.formats.format_registry import TITLES, format_named
 from penstock.prune.delete_file import DeleteFile
 from penstock.storage.redaction import one_line
 
+if TYPE_CHECKING:
+    from pyiceberg.io import FileIO
+
 _MAGIC = bytes([0xD1, 0xD3, 0x39, 0x64])
 _HINT = "the table's files are damaged or were cleaned up; open another snapshot, or restore the file"
 
@@ -28,7 +31,7 @@ _HINT = "the table's files are damaged or were cleaned up; open another snapshot
 class Positions:
     """The deleted positions of data files; each delete file is read once while this object lives."""
 
-    def __init__(self, io: Any) -> None:
+    def __init__(self, io: FileIO) -> None:
         self._io = io
         self._lock = Lock()
         self._by_file: dict[str, dict[str, Any]] = {}

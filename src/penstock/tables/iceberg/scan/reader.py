@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import numpy as np
@@ -29,6 +29,12 @@ from penstock.tables.iceberg.metadata.version import Version
 from penstock.tables.iceberg.scan.equality_deletes import listed
 from penstock.tables.iceberg.scan.position_deletes import Positions
 
+if TYPE_CHECKING:
+    from pyiceberg.io import FileIO
+    from pyiceberg.manifest import DataFile
+    from pyiceberg.schema import Schema
+    from pyiceberg.types import IcebergType
+
 Keys = Mapping[str, Lookup]  # names that stand for keys of maps
 
 _AT_ONCE = 4
@@ -41,7 +47,7 @@ _MAPPING_HINT = "the file has no field ids: name all its columns in the table pr
 class Reader:
     """Reads the files of one plan."""
 
-    def __init__(self, version: Version, io: Any, zone: str) -> None:
+    def __init__(self, version: Version, io: FileIO, zone: str) -> None:
         self._version, self._io, self._zone = version, io, zone
         self._positions = Positions(io)
         self._equality: dict[str, pa.Table] = {}
@@ -101,17 +107,17 @@ class Reader:
             places = np.frombuffer(gone.to_array(), np.uint64)
             alive[places[places < table.num_rows]] = False
         for delete in equality:
-            columns = [schema.find_column_name(i) for i in delete.equality_ids]
+            columns = [schema.find_field(i).name for i in delete.equality_ids]
             alive &= ~listed(table, self._deleted(delete, schema), columns)
         return table if alive.all() else table.filter(pa.array(alive))
 
-    def partition(self, task: FileTask) -> list[tuple[Any, Any]]:
+    def partition(self, task: FileTask) -> list[tuple[Any, IcebergType | None]]:
         """The partition of a file: each value with Iceberg's type of it."""
         assert task.spec_id is not None
         kinds = [field.kind for field in self._version.specs[task.spec_id].fields]
         return list(zip(_partition_values(task, self._version), kinds, strict=True))
 
-    def _schema(self, names: set[str], ids: set[int], task: FileTask) -> Any:
+    def _schema(self, names: set[str], ids: set[int], task: FileTask) -> Schema:
         """The columns that are read: the wanted ones, and those of equality deletes, dropped ones included.
 
         Files of migrated tables lack the columns that they are partitioned by, required ones too, which PyIceberg
@@ -132,7 +138,7 @@ class Reader:
             raise LakeError(f"equality deletes on nested columns are not supported (field ids {sorted(missing)})")
         return Schema(*(f.model_copy(update={"required": f.required and f.field_id not in filled_in}) for f in fields))
 
-    def _read(self, path: str, task: FileTask | None, schema: Any, first: int | None = None) -> pa.Table:
+    def _read(self, path: str, task: FileTask | None, schema: Schema, first: int | None = None) -> pa.Table:
         from pyiceberg.expressions import AlwaysTrue
         from pyiceberg.io.pyarrow import ArrowScan
         from pyiceberg.table import FileScanTask
@@ -148,7 +154,7 @@ class Reader:
             raise LakeError(f"{path} cannot be read: {message}", hint=_MAPPING_HINT if unmapped else _HINT) from error
         return rows
 
-    def _data_file(self, path: str, task: FileTask | None) -> Any:
+    def _data_file(self, path: str, task: FileTask | None) -> DataFile:
         from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
         from pyiceberg.typedef import Record
 
@@ -163,7 +169,7 @@ class Reader:
         file.spec_id = task.spec_id if task is not None and task.spec_id is not None else -1
         return file
 
-    def _deleted(self, delete: DeleteFile, schema: Any) -> pa.Table:
+    def _deleted(self, delete: DeleteFile, schema: Schema) -> pa.Table:
         if delete.path not in self._equality:
             from pyiceberg.schema import Schema
 
@@ -179,7 +185,7 @@ def _partition_values(task: FileTask, version: Version) -> list[Any]:
     return [task.partition[f.name].value if f.name in task.partition else None for f in fields]
 
 
-def _as_stored(value: Any, kind: Any) -> Any:
+def _as_stored(value: Any, kind: IcebergType | None) -> Any:
     """A partition value as files have it: a uuid is bytes there and text everywhere else."""
     return UUID(value).bytes if value is not None and str(kind) == "uuid" else value
 

@@ -12,9 +12,10 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -33,6 +34,10 @@ from penstock.tables.iceberg.manifest.manifest_list import ManifestLists, files_
 from penstock.tables.iceberg.metadata.version import Version
 from penstock.tables.iceberg.scan.delete_files import Deletes
 
+if TYPE_CHECKING:
+    from pyiceberg.io import FileIO
+    from pyiceberg.manifest import ManifestFile
+
 _DATA, _DELETES = 0, 1
 _ADDED = 1
 NOT_NEEDED = Reason("limit", "enough rows without it")
@@ -44,7 +49,7 @@ NOT_NEW = Reason("snapshot", "was there before")
 class Sources:
     """Where metadata comes from, and where it is kept between plans."""
 
-    io: Any
+    io: FileIO
     manifests: ManifestCache
     lists: ManifestLists
     batches: Batches
@@ -108,7 +113,7 @@ def removes_rows(version: Version, sources: Sources) -> bool:
     return any(m.has_added_files() if int(m.content) == _DELETES else m.deleted_files_count != 0 for m in own)
 
 
-def _is_of(manifest: Any, version: Version) -> bool:
+def _is_of(manifest: ManifestFile, version: Version) -> bool:
     """Whether a snapshot wrote the manifest."""
     return bool(manifest.added_snapshot_id == version.snapshot_id)
 
@@ -129,13 +134,13 @@ def delete_batches(version: Version, sources: Sources) -> list[FileBatch]:
     return _batches(version, sources, _manifests(version, sources, _DELETES))
 
 
-def _manifests(version: Version, sources: Sources, content: int) -> list[Any]:
+def _manifests(version: Version, sources: Sources, content: int) -> list[ManifestFile]:
     return [m for m in sources.lists.of(version.snapshot, sources.io) if int(m.content) == content]
 
 
 def _judge_manifests(
-    pruner: Pruner, version: Version, lists: ManifestLists, manifests: Sequence[Any]
-) -> tuple[list[Judgement], list[Any]]:
+    pruner: Pruner, version: Version, lists: ManifestLists, manifests: Sequence[ManifestFile]
+) -> tuple[list[Judgement], list[ManifestFile]]:
     """The verdicts on manifests, spec by spec, and those that are kept."""
     levels, kept = [], []
     for spec_id in dict.fromkeys(m.partition_spec_id for m in manifests):
@@ -146,13 +151,13 @@ def _judge_manifests(
     return levels, kept
 
 
-def _groups(manifests: list[Any], limit: int | None) -> list[list[Any]]:
+def _groups(manifests: list[ManifestFile], limit: int | None) -> list[list[ManifestFile]]:
     """All at once, or one by one where planning may stop early."""
     return [manifests] if limit is None else [[manifest] for manifest in manifests]
 
 
 def _judge_files(
-    pruner: Pruner, version: Version, sources: Sources, manifests: Sequence[Any], also: Sequence[Column] = ()
+    pruner: Pruner, version: Version, sources: Sources, manifests: Sequence[ManifestFile], also: Sequence[Column] = ()
 ) -> list[tuple[FileBatch, Judgement]]:
     used = [*also, *(node for node in walk(pruner.predicate) if isinstance(node, Column))]
     keys = hot_keys(version, pruner.predicate)
@@ -214,7 +219,7 @@ def _check_formats(batch: FileBatch, judgement: Judgement) -> None:
             raise LakeError(message, hint=f"rewrite the table's data files as {TITLES}, or filter them out")
 
 
-def _batches(version: Version, sources: Sources, manifests: Sequence[Any]) -> list[FileBatch]:
+def _batches(version: Version, sources: Sources, manifests: Sequence[ManifestFile]) -> list[FileBatch]:
     entries = sources.manifests.many(manifests, sources.io)
     batches = []
     for spec_id in dict.fromkeys(m.partition_spec_id for m in manifests):
@@ -233,7 +238,7 @@ def only(plan: Plan, paths: Sequence[str]) -> Plan:
     return replace(plan, judgements=judgements)
 
 
-def _dropped(judgement: Judgement, places: Any, reason: Reason) -> Judgement:
+def _dropped(judgement: Judgement, places: npt.NDArray[np.intp], reason: Reason) -> Judgement:
     """A judgement in which some files are skipped after all."""
     verdicts, codes = judgement.verdicts.copy(), judgement.codes.copy()
     verdicts[places], codes[places] = np.int8(Verdict.SKIP), len(judgement.reasons)
@@ -269,7 +274,7 @@ def _limited(judgements: Sequence[Judgement], limit: int) -> list[Judgement]:
     return limited
 
 
-def _file_level(judgements: Sequence[Judgement], data: Sequence[Any]) -> Level:
+def _file_level(judgements: Sequence[Judgement], data: Sequence[ManifestFile]) -> Level:
     """The counts of files, those in manifests that were not opened among them."""
     level = count(judgements)
     total = sum(files_in(m) or 0 for m in data)
