@@ -59,10 +59,10 @@ class HiveFiles:
         """Where its files lie."""
         return (self.table.root_url,)
 
-    def answer(self, asked: AnyMapping[str, Any]) -> dict[str, Any]:
+    def answer(self, question: AnyMapping[str, Any]) -> dict[str, Any]:
         """The kept files by their partition values."""
         table = self.table
-        filters = [*asked["partition"], *asked["data"]]
+        filters = [*question["partition"], *question["data"]]
         plan = table.plan(translate(filters, with_metadata(table.schema), table.context))
         check_readable(plan, table.columns)
         if self.bucket is not None:
@@ -70,11 +70,11 @@ class HiveFiles:
         if self.mapping is None:
             return as_answer(_summary(plan), _partitions(plan, table.columns))
         keys, files = _kept(plan, table.columns)
-        found = mappings(table, files)
-        for file, mapping in zip(files, found, strict=True):
+        file_mappings = mappings(table, files)
+        for file, mapping in zip(files, file_mappings, strict=True):
             if mapping != self.mapping and mapping not in self.others:
                 raise unexpected(file[0])
-        own = [i for i, mapping in enumerate(found) if mapping == self.mapping]
+        own = [i for i, mapping in enumerate(file_mappings) if mapping == self.mapping]
         partitions = by_partition((keys[i] for i in own), (files[i] for i in own))
         summary = f"{len(own)} of {plan.report.files.total} files, {plan.report.list_calls} lists"
         return as_answer(summary, partitions)

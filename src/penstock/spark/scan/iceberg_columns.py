@@ -90,7 +90,7 @@ class Shape:
 
         if str(field.field_type) == "unknown":
             return
-        metadata = self._told(field)
+        metadata = self._field_metadata(field)
         if field.initial_default is not None and self._is_native(field):
             text = literal(field.initial_default, field.field_type)
             metadata |= {"EXISTS_DEFAULT": text, "CURRENT_DEFAULT": text}
@@ -98,7 +98,7 @@ class Shape:
         for name in self.names(field):
             yield StructField(name, kind, True, metadata)
 
-    def _told(self, field: Any) -> dict[str, Any]:
+    def _field_metadata(self, field: Any) -> dict[str, Any]:
         return {FIELD_ID: field.field_id} if self.naming.by_id else {}
 
     def _type(self, kind: Any, parent: int, repeated: bool, path: str) -> Any:
@@ -123,7 +123,7 @@ class Shape:
         from pyspark.sql.types import StructField
 
         kind = self._type(field.field_type, field.field_id, repeated, f"{path}.{field.name}")
-        return StructField(self.naming.nested(field, parent, repeated), kind, True, self._told(field))
+        return StructField(self.naming.nested(field, parent, repeated), kind, True, self._field_metadata(field))
 
     def shown(self, field: Any) -> str:
         """A column of the table as Spark SQL over the relation's."""

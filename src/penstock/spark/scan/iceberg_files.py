@@ -97,12 +97,12 @@ class Branch:
         """Where the table's files lie."""
         return self.places.locations
 
-    def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """The kept files by their partition values, the hidden ones included."""
-        if self.shape.naming.by_id and not asked["fieldIds"]:
+        if self.shape.naming.by_id and not question["fieldIds"]:
             message = f"{FIELD_IDS} was turned off, and columns of Iceberg tables are read by field id"
             raise PenstockError(message, hint=f"spark.conf.set({FIELD_IDS!r}, 'true')")
-        filters = self.shape.meanings.restore([*asked["partition"], *asked["data"]])
+        filters = self.shape.meanings.restore([*question["partition"], *question["data"]])
         _check_times(filters)
         plan = self.memory.plan(filters)
         own = [judgement for judgement in plan.judgements if judgement.containers.spec_id in self.specs]
@@ -153,28 +153,28 @@ class Branch:
         facts = {fact.name: fact for fact in judgement.containers.facts if isinstance(fact, Exact)}
         assert judgement.containers.spec_id is not None
         spec = self.memory.table.version.specs[judgement.containers.spec_id]
-        found = []
+        values = []
         for column in self.shape.fields:
             if column.field_id in self.shape.values:
                 fact = facts.get(spec.identities[column.field_id].name)
                 if fact is None:
                     raise LakeError(f"the partition values of {column.name} in spec {spec.spec_id} cannot be read")
-                found.append(plain_values(fact.single_values(kept)[0]))
-        return found
+                values.append(plain_values(fact.single_values(kept)[0]))
+        return values
 
     def _hidden(
         self, judgement: Judgement, kept: Any, paths: Sequence[str], footers: Sequence[Footer] | None
     ) -> list[list[Any]]:
         deletes = [judgement.containers.deletes.get(i, ()) for i in kept.tolist()] if self.dirty else []
-        found: list[list[Any]] = []
+        columns: list[list[Any]] = []
         for name in self.hidden:
             if name == DELETED:
-                found.append([self.memory.deleted(p, d) for p, d in zip(paths, deletes, strict=True)])
+                columns.append([self.memory.deleted(p, d) for p, d in zip(paths, deletes, strict=True)])
             elif name == LISTED:
-                found.append([deletes_listed(d, self.memory.numbers) for d in deletes])
+                columns.append([deletes_listed(d, self.memory.numbers) for d in deletes])
             else:
-                found.append([self._flags(footer) for footer in footers or ()])
-        return found
+                columns.append([self._flags(footer) for footer in footers or ()])
+        return columns
 
     def _flags(self, footer: Footer) -> int:
         """The fields with a default that a file does not have, a bit for each."""

@@ -44,9 +44,9 @@ class Meanings:
             return node
         if node["call"] in ("GetMapValue", "ElementAt") and self._is_cold(node["children"]):
             return {**node, "children": [self._column(node["children"][0]), node["children"][1]]}
-        found = self._uuid(node) or self._first(node)
-        if found is not None:
-            return {"column": [found], "type": node["type"]}
+        name = self._uuid(node) or self._first(node)
+        if name is not None:
+            return {"column": [name], "type": node["type"]}
         if node["call"] in ("IsNull", "IsNotNull") and _name(node["children"][0]) in self.uuids:
             column = {"column": [self.uuids[_name(node["children"][0])]], "type": "string"}
             return {**node, "children": [column]}

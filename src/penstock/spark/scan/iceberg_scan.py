@@ -167,11 +167,11 @@ class Scan:
         from pyspark.sql import Column
         from pyspark.sql import functions as F
 
-        found: Any = self._with_maps(F.expr(shape.shown(field)), shape, field, (field.name,))
+        shown: Any = self._with_maps(F.expr(shape.shown(field)), shape, field, (field.name,))
         if name is None and field.field_id in shape.values and shape.names(field)[0] == field.name:
-            return found
+            return shown
         empty = self.spark._jvm.org.apache.spark.sql.types.Metadata.empty()
-        return Column(getattr(found._jc, "as")(name or field.name, empty))
+        return Column(getattr(shown._jc, "as")(name or field.name, empty))
 
     def _with_maps(self, column: Any, shape: Shape, field: Any, path: tuple[str, ...]) -> Any:
         """A column whose shredded maps are whole; the optimizer answers single keys of them from their sidecars."""
@@ -179,7 +179,7 @@ class Scan:
 
         own = [sidecar for sidecar in shape.sidecars if sidecar.path == path]
         if own:
-            parts = [(sidecar.key, F.expr(shape.value(sidecar)), sidecar.told) for sidecar in own]
+            parts = [(sidecar.key, F.expr(shape.value(sidecar)), sidecar.state_name) for sidecar in own]
             return shredded_map(self.spark, column, parts)
         if not any(sidecar.path[: len(path)] == path for sidecar in shape.sidecars):
             return column
@@ -207,14 +207,14 @@ class Scan:
         used = sorted({i for ids in by_ids for i in ids})
         fields = {field.field_id: field for field in branch.shape.fields}
         keys = [self._shown(branch.shape, fields[i], f"{_KEY}{i}") for i in used]
-        found = rows.select(*shown, *keys, F.col(LISTED))
+        remaining = rows.select(*shown, *keys, F.col(LISTED))
         for ids in by_ids:
             listed = self._listed(ids, branch)
             match = self._contains(F.col(LISTED), F.col(NUMBER))
             for i in ids:
                 match = match & F.col(f"{_KEY}{i}").eqNullSafe(F.col(f"{_GONE}{i}"))
-            found = found.join(listed, match, "left_anti")
-        return found.drop(*(f"{_KEY}{i}" for i in used), LISTED)
+            remaining = remaining.join(listed, match, "left_anti")
+        return remaining.drop(*(f"{_KEY}{i}" for i in used), LISTED)
 
     def _listed(self, ids: tuple[int, ...], branch: Branch) -> Any:
         """The deleted keys of one set of columns, with the numbers of their files."""
@@ -237,11 +237,11 @@ def identity_groups(table: Any) -> list[tuple[frozenset[int], frozenset[int]]]:
     columns = {field.field_id for field in version.columns.schema.fields}
     manifests = table.sources.lists.of(version.snapshot, table.sources.io)
     live = {m.partition_spec_id for m in manifests if int(m.content) == 0 and _may_have_files(m)}
-    found: dict[frozenset[int], set[int]] = {}
+    by_columns: dict[frozenset[int], set[int]] = {}
     for spec_id in live or {version.metadata.default_spec_id}:
         values = frozenset(version.specs[spec_id].identities) & columns
-        found.setdefault(values, set()).add(spec_id)
-    ordered = sorted(found.items(), key=lambda group: (-len(group[0]), sorted(group[0])))
+        by_columns.setdefault(values, set()).add(spec_id)
+    ordered = sorted(by_columns.items(), key=lambda group: (-len(group[0]), sorted(group[0])))
     return [(values, frozenset(specs)) for values, specs in ordered]
 
 

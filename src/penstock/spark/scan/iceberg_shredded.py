@@ -39,7 +39,7 @@ class SidecarColumn:
     value_type: Any
 
     @property
-    def told(self) -> str:
+    def state_name(self) -> str:
         """What it says, as the optimizer's rule is told."""
         return f"MIRROR_{self.state.name}" if self.mirror else self.state.name
 

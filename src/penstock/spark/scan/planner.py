@@ -35,7 +35,7 @@ File = Sequence[Any]  # path, size, time of change in milliseconds
 class RelationFiles(Protocol):
     """What knows the files of one relation; two that are equal answer alike."""
 
-    def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """Files by partition, and a line for people, for the filters that reached the relation."""
         ...
 
@@ -134,10 +134,10 @@ def as_answer(summary: str, partitions: list[dict[str, Any]], without_nan: Seque
 
 def by_partition(keys: Iterable[tuple[Any, ...]], files: Iterable[File]) -> list[dict[str, Any]]:
     """Files grouped by their partition values, as Spark is told."""
-    found: dict[tuple[Any, ...], list[File]] = {}
+    groups: dict[tuple[Any, ...], list[File]] = {}
     for key, file in zip(keys, files, strict=True):
-        found.setdefault(key, []).append(file)
-    return [{"values": list(key), "files": group} for key, group in found.items()]
+        groups.setdefault(key, []).append(file)
+    return [{"values": list(key), "files": group} for key, group in groups.items()]
 
 
 def plain_values(values: pa.Array) -> list[Any]:
