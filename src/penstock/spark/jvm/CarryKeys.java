@@ -54,11 +54,11 @@ public class CarryKeys {
     return only(carry(plan, new LinkedHashSet()).plan, plan.output(), new ArrayList());
   }
 
-  private static CarryKeys carry(LogicalPlan given, LinkedHashSet wanted) {
-    if (!ShreddedMap.mayBeIn(given) || given.children().isEmpty()) {
-      return new CarryKeys(given, new HashMap());
+  private static CarryKeys carry(LogicalPlan plan, LinkedHashSet wanted) {
+    if (!ShreddedMap.mayBeIn(plan) || plan.children().isEmpty()) {
+      return new CarryKeys(plan, new HashMap());
     }
-    LogicalPlan node = Subqueries.in(given);
+    LogicalPlan node = Subqueries.in(plan);
     if (node instanceof Union) {
       return union(node, wanted);
     }
@@ -84,24 +84,24 @@ public class CarryKeys {
 
   private static CarryKeys pass(LogicalPlan node, LinkedHashSet wanted) {
     Reach asking = asks(node);
-    asking.asked.addAll(wanted);
-    CarryKeys below = below(node, asking.asked);
+    asking.questions.addAll(wanted);
+    CarryKeys below = below(node, asking.questions);
     LogicalPlan changed = replace(below.plan, below.answers);
     return new CarryKeys(changed, passed(changed, below.answers, wanted));
   }
 
   /** What is wanted and came from below, as the operator gives it: an outer join makes it nullable. */
   private static HashMap passed(LogicalPlan node, HashMap answers, LinkedHashSet wanted) {
-    HashMap found = new HashMap();
+    HashMap passed = new HashMap();
     for (Iterator all = wanted.iterator(); all.hasNext();) {
       Object one = all.next();
       Attribute below = (Attribute) answers.get(one);
       Attribute here = below == null ? null : attribute(node.output(), below.exprId());
       if (here != null) {
-        found.put(one, here);
+        passed.put(one, here);
       }
     }
-    return found;
+    return passed;
   }
 
   /** An operator of which nothing is known: what is below it is done by itself. */
@@ -133,14 +133,14 @@ public class CarryKeys {
   }
 
   private static LinkedHashSet of(LogicalPlan plan, LinkedHashSet wanted) {
-    LinkedHashSet found = new LinkedHashSet();
+    LinkedHashSet own = new LinkedHashSet();
     for (Iterator all = wanted.iterator(); all.hasNext();) {
       KeyAccess.Wanted one = (KeyAccess.Wanted) all.next();
       if (attribute(plan.output(), one.id) != null) {
-        found.add(one);
+        own.add(one);
       }
     }
-    return found;
+    return own;
   }
 
   /** Operators that define columns: a column more for each key that is wanted of one of theirs. */
@@ -154,21 +154,21 @@ public class CarryKeys {
         sources.put(one, source);
         asking.find(source, one.path, one.access);
       } else {
-        asking.asked.add(one); // a window's child may have it
+        asking.questions.add(one); // a window's child may have it
       }
     }
-    CarryKeys below = below(node, asking.asked);
+    CarryKeys below = below(node, asking.questions);
     HashMap answers = node instanceof Window ? passed(below.plan, below.answers, wanted) : new HashMap();
     Reach reach = new Reach(below.answers);
     LinkedHashMap more = new LinkedHashMap(); // each once, by what it is
     for (Iterator all = sources.keySet().iterator(); all.hasNext();) {
       KeyAccess.Wanted one = (KeyAccess.Wanted) all.next();
-      Expression found = reach.find((Expression) sources.get(one), one.path, one.access);
-      if (found != null) {
-        if (!more.containsKey(found)) {
-          more.put(found, found instanceof Attribute ? found : alias(found, one));
+      Expression answer = reach.find((Expression) sources.get(one), one.path, one.access);
+      if (answer != null) {
+        if (!more.containsKey(answer)) {
+          more.put(answer, answer instanceof Attribute ? answer : alias(answer, one));
         }
-        Object column = more.get(found);
+        Object column = more.get(answer);
         answers.put(one, ((NamedExpression) column).toAttribute());
       }
     }
@@ -233,7 +233,7 @@ public class CarryKeys {
   /** Every branch gives the keys, in one order; one that has no shredded map looks them up in its own. */
   private static CarryKeys union(LogicalPlan union, LinkedHashSet wanted) {
     ArrayList branches = new ArrayList();
-    LinkedHashSet found = new LinkedHashSet();
+    LinkedHashSet answered = new LinkedHashSet();
     boolean same = true;
     for (int i = 0; i < union.children().size(); i++) {
       LogicalPlan child = (LogicalPlan) union.children().apply(i);
@@ -247,11 +247,11 @@ public class CarryKeys {
       for (Iterator all = wanted.iterator(); all.hasNext();) {
         KeyAccess.Wanted one = (KeyAccess.Wanted) all.next();
         if (done.answers.containsKey(inBranch(one, union, child))) {
-          found.add(one);
+          answered.add(one);
         }
       }
     }
-    if (same && found.isEmpty()) {
+    if (same && answered.isEmpty()) {
       return new CarryKeys(union, new HashMap());
     }
     ArrayList children = new ArrayList();
@@ -259,7 +259,7 @@ public class CarryKeys {
       LogicalPlan child = (LogicalPlan) union.children().apply(i);
       CarryKeys done = (CarryKeys) branches.get(i);
       ArrayList more = new ArrayList();
-      for (Iterator all = found.iterator(); all.hasNext();) {
+      for (Iterator all = answered.iterator(); all.hasNext();) {
         KeyAccess.Wanted one = inBranch((KeyAccess.Wanted) all.next(), union, child);
         Expression answer = (Expression) done.answers.get(one);
         more.add(alias(answer != null ? answer : one.access.on(attribute(child.output(), one.id), one.path), one));
@@ -269,7 +269,7 @@ public class CarryKeys {
     LogicalPlan changed = (LogicalPlan) union.withNewChildren(PlannedFiles.seq(children));
     HashMap answers = new HashMap();
     int place = union.output().size();
-    for (Iterator all = found.iterator(); all.hasNext(); place++) {
+    for (Iterator all = answered.iterator(); all.hasNext(); place++) {
       answers.put(all.next(), changed.output().apply(place));
     }
     return new CarryKeys(changed, answers);
@@ -293,7 +293,7 @@ public class CarryKeys {
         asking.find(cell(expand, row, one), one.path, one.access);
       }
     }
-    CarryKeys below = below(expand, asking.asked);
+    CarryKeys below = below(expand, asking.questions);
     Reach reach = new Reach(below.answers);
     Expand changed = (Expand) replace(below.plan, below.answers);
     ArrayList rows = new ArrayList();
@@ -340,9 +340,9 @@ public class CarryKeys {
   /** A Generate knows by their places which columns of its child it drops: what is new comes behind them. */
   private static CarryKeys generate(Generate generate, LinkedHashSet wanted) {
     Reach asking = asks(generate);
-    asking.asked.addAll(wanted);
+    asking.questions.addAll(wanted);
     LogicalPlan child = generate.child();
-    CarryKeys done = carry(child, of(child, asking.asked));
+    CarryKeys done = carry(child, of(child, asking.questions));
     LogicalPlan ordered = only(done.plan, child.output(), new ArrayList(new LinkedHashSet(done.answers.values())));
     ArrayList one = new ArrayList();
     one.add(ordered);
@@ -455,7 +455,7 @@ public class CarryKeys {
       for (int i = 0; i < subquery.children().size(); i++) {
         asking.ask((Expression) subquery.children().apply(i));
       }
-      LinkedHashSet wanted = of(plan, asking.asked);
+      LinkedHashSet wanted = of(plan, asking.questions);
       CarryKeys done = wanted.isEmpty() ? null : carry(plan, wanted);
       if (done == null || done.answers.isEmpty()) {
         return subquery;

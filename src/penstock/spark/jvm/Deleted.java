@@ -35,9 +35,9 @@ public class Deleted {
   }
 
   private static Object one(Object element) {
-    ArrayList found = new ArrayList();
-    found.add(element);
-    return PlannedFiles.seq(found);
+    ArrayList elements = new ArrayList();
+    elements.add(element);
+    return PlannedFiles.seq(elements);
   }
 
   private static Object none() {

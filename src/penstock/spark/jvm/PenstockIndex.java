@@ -17,19 +17,19 @@ public class PenstockIndex implements FileIndex {
   final StructType partitions;
   final Object user; // when it is garbage, no plan needs the source in Python any more
   final PlannedFiles planned;
-  final String asked;
+  final String filterKey;
 
   public PenstockIndex(String table, StructType partitions) {
     this(table, partitions, new Object(), null, "");
     Questions.releaseWith(user, table);
   }
 
-  private PenstockIndex(String table, StructType partitions, Object user, PlannedFiles planned, String asked) {
+  private PenstockIndex(String table, StructType partitions, Object user, PlannedFiles planned, String filterKey) {
     this.table = table;
     this.partitions = partitions;
     this.user = user;
     this.planned = planned;
-    this.asked = asked;
+    this.filterKey = filterKey;
   }
 
   /** The same table with a plan already made for some filters, so that Spark sees the size of what is left. */
@@ -64,21 +64,21 @@ public class PenstockIndex implements FileIndex {
    * is in. A data filter with a subquery is left out: it prunes nothing, and Spark evaluates it on the rows.
    */
   private static String key(Seq partitionFilters, Seq dataFilters) {
-    java.util.TreeSet found = new java.util.TreeSet();
+    java.util.TreeSet filters = new java.util.TreeSet();
     for (int i = 0; i < partitionFilters.size(); i++) {
-      found.add(Filters.toJson((Expression) partitionFilters.apply(i)));
+      filters.add(Filters.toJson((Expression) partitionFilters.apply(i)));
     }
     for (int i = 0; i < dataFilters.size(); i++) {
       Expression filter = (Expression) dataFilters.apply(i);
       if (!PlannedFiles.waits(filter)) {
-        found.add(Filters.toJson(filter));
+        filters.add(Filters.toJson(filter));
       }
     }
-    return found.toString();
+    return filters.toString();
   }
 
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
-    if (planned != null && asked.equals(key(partitionFilters, dataFilters))) {
+    if (planned != null && filterKey.equals(key(partitionFilters, dataFilters))) {
       return planned.directories;
     }
     return PlannedFiles.ask(table, partitions, partitionFilters, dataFilters).directories;
@@ -96,14 +96,14 @@ public class PenstockIndex implements FileIndex {
   public String[] inputFiles() {
     Seq nothing = PlannedFiles.seq(new java.util.ArrayList());
     Seq directories = planned != null ? planned.directories : listFiles(nothing, nothing);
-    java.util.ArrayList found = new java.util.ArrayList();
+    java.util.ArrayList paths = new java.util.ArrayList();
     for (int i = 0; i < directories.size(); i++) {
       Seq files = ((org.apache.spark.sql.execution.datasources.PartitionDirectory) directories.apply(i)).files();
       for (int k = 0; k < files.size(); k++) {
-        found.add(((org.apache.spark.sql.execution.datasources.FileStatusWithMetadata) files.apply(k)).getPath().toString());
+        paths.add(((org.apache.spark.sql.execution.datasources.FileStatusWithMetadata) files.apply(k)).getPath().toString());
       }
     }
-    return (String[]) found.toArray(new String[0]);
+    return (String[]) paths.toArray(new String[0]);
   }
 
   public void refresh() {
@@ -127,10 +127,10 @@ public class PenstockIndex implements FileIndex {
 
   public boolean equals(Object other) {
     return other instanceof PenstockIndex && ((PenstockIndex) other).table.equals(table)
-        && ((PenstockIndex) other).asked.equals(asked);
+        && ((PenstockIndex) other).filterKey.equals(filterKey);
   }
 
   public int hashCode() {
-    return table.hashCode() * 31 + asked.hashCode();
+    return table.hashCode() * 31 + filterKey.hashCode();
   }
 }

@@ -148,9 +148,9 @@ public class PlanEarly extends Rule {
     }
 
     private static ArrayList list(Object one) {
-      ArrayList found = new ArrayList();
-      found.add(one);
-      return found;
+      ArrayList elements = new ArrayList();
+      elements.add(one);
+      return elements;
     }
 
     private static AttributeSet columns(LogicalRelation scan, StructType schema) {
@@ -158,14 +158,14 @@ public class PlanEarly extends Rule {
       for (int i = 0; i < schema.fieldNames().length; i++) {
         names.add(schema.fieldNames()[i].toLowerCase());
       }
-      ArrayList found = new ArrayList();
+      ArrayList attributes = new ArrayList();
       Seq output = scan.output();
       for (int i = 0; i < output.size(); i++) {
         if (names.contains(((Attribute) output.apply(i)).name().toLowerCase())) {
-          found.add(output.apply(i));
+          attributes.add(output.apply(i));
         }
       }
-      return AttributeSet$.MODULE$.apply((scala.collection.Iterable) PlannedFiles.seq(found));
+      return AttributeSet$.MODULE$.apply((scala.collection.Iterable) PlannedFiles.seq(attributes));
     }
 
     /** Each conjunct to the partition filters or the data filters, in parts if need be, as Spark's own planning does. */
@@ -187,9 +187,9 @@ public class PlanEarly extends Rule {
       }
     }
 
-    private static void add(ArrayList to, Option found) {
-      if (found.isDefined()) {
-        to.add(found.get());
+    private static void add(ArrayList to, Option predicate) {
+      if (predicate.isDefined()) {
+        to.add(predicate.get());
       }
     }
 
@@ -208,9 +208,9 @@ public class PlanEarly extends Rule {
           arguments[i] = LogicalRelation.class.getMethod("copy$default$" + (i + 1), new Class[0]).invoke(scan, new Object[0]);
         }
         arguments[place] = argument;
-        LogicalRelation found = (LogicalRelation) copy.invoke(scan, arguments);
-        found.copyTagsFrom(scan);
-        return found;
+        LogicalRelation changed = (LogicalRelation) copy.invoke(scan, arguments);
+        changed.copyTagsFrom(scan);
+        return changed;
       } catch (ReflectiveOperationException error) {
         throw new IllegalStateException("this version of Spark is not supported", error);
       }

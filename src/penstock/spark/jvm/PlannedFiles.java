@@ -79,7 +79,7 @@ public class PlannedFiles {
   private static PlannedFiles build(JsonNode answer, StructType partitions, Seq filters) {
     BasePredicate predicate = bound(filters, partitions);
     StructField[] fields = partitions.fields();
-    ArrayList found = new ArrayList();
+    ArrayList directories = new ArrayList();
     long bytes = 0;
     JsonNode groups = at(answer, "partitions");
     for (int i = 0; i < groups.size(); i++) {
@@ -96,18 +96,18 @@ public class PlannedFiles {
           statuses.add(status(at(files, k)));
           bytes += at(at(files, k), 1).asLong();
         }
-        found.add(new PartitionDirectory(row, seq(statuses)));
+        directories.add(new PartitionDirectory(row, seq(statuses)));
       }
     }
-    return new PlannedFiles(seq(found), bytes, at(answer, "summary").asText(), texts(at(answer, "withoutNan")));
+    return new PlannedFiles(seq(directories), bytes, at(answer, "summary").asText(), texts(at(answer, "withoutNan")));
   }
 
   private static HashSet texts(JsonNode list) {
-    HashSet found = new HashSet();
+    HashSet texts = new HashSet();
     for (int i = 0; i < list.size(); i++) {
-      found.add(at(list, i).asText());
+      texts.add(at(list, i).asText());
     }
-    return found;
+    return texts;
   }
 
   /* Janino sees only the inherited `get`, which returns a more general type. */

@@ -30,10 +30,10 @@ import scala.collection.immutable.Seq;
 /**
  * Finds the shredded map behind an access: through structures that are made and taken apart again, through branches,
  * and through functions that give one row's map as it is (first, max_by, lag …). A column may hold one further down in
- * the plan: whatever is met of these is noted in `asked`, and a second time around `answers` has what came of it.
+ * the plan: whatever is met of these is noted in `questions`, and a second time around `answers` has what came of it.
  */
 public class Reach extends scala.runtime.AbstractPartialFunction {
-  public final LinkedHashSet asked = new LinkedHashSet(); // of KeyAccess.Wanted
+  public final LinkedHashSet questions = new LinkedHashSet(); // of KeyAccess.Wanted
   private final HashMap answers; // KeyAccess.Wanted to Attribute
 
   public Reach(HashMap answers) {
@@ -58,8 +58,8 @@ public class Reach extends scala.runtime.AbstractPartialFunction {
   }
 
   public Object applyOrElse(Object node, scala.Function1 otherwise) {
-    Expression found = better((Expression) node);
-    return found != null ? found : otherwise.apply(node);
+    Expression replacement = better((Expression) node);
+    return replacement != null ? replacement : otherwise.apply(node);
   }
 
   private Expression better(Expression expression) {
@@ -78,7 +78,7 @@ public class Reach extends scala.runtime.AbstractPartialFunction {
     }
     if (in instanceof AttributeReference) {
       KeyAccess.Wanted wanted = access.wanted((AttributeReference) in, path);
-      asked.add(wanted);
+      questions.add(wanted);
       return (Expression) answers.get(wanted);
     }
     if (in instanceof GetStructField) {
@@ -119,20 +119,20 @@ public class Reach extends scala.runtime.AbstractPartialFunction {
 
   /** An answer for each expression, by a look into the map where none is shredded; null when this is so everywhere. */
   public ArrayList findAll(ArrayList expressions, ArrayList path, KeyAccess access) {
-    ArrayList found = new ArrayList();
+    ArrayList changed = new ArrayList();
     DataType type = null;
     for (int i = 0; i < expressions.size(); i++) {
       Expression one = (Expression) expressions.get(i);
       Expression answer = one == null ? null : find(one, path, access);
       type = answer == null ? type : answer.dataType();
-      found.add(answer);
+      changed.add(answer);
     }
     for (int i = 0; i < expressions.size() && type != null; i++) {
-      if (found.get(i) == null && expressions.get(i) != null) {
-        found.set(i, look((Expression) expressions.get(i), path, access, type));
+      if (changed.get(i) == null && expressions.get(i) != null) {
+        changed.set(i, look((Expression) expressions.get(i), path, access, type));
       }
     }
-    return type == null ? null : found;
+    return type == null ? null : changed;
   }
 
   private static Expression look(Expression in, ArrayList path, KeyAccess access, DataType type) {
@@ -155,26 +155,26 @@ public class Reach extends scala.runtime.AbstractPartialFunction {
   }
 
   /** A field of s where s is not null, else null, is just the field of s, and as such can be pushed down to files. */
-  private static Expression withoutNeedlessTest(Expression found) {
-    Seq parts = found.children(); // a test, what is true then, what is true otherwise; a CASE may have more or less
+  private static Expression withoutNeedlessTest(Expression branches) {
+    Seq parts = branches.children(); // a test, what is true then, what is true otherwise; a CASE may have more or less
     if (parts.size() > 3 || !(parts.apply(0) instanceof IsNull || parts.apply(0) instanceof IsNotNull)) {
-      return found;
+      return branches;
     }
     Expression tested = (Expression) ((Expression) parts.apply(0)).children().apply(0);
     int there = parts.apply(0) instanceof IsNull ? 2 : 1;
     if (there >= parts.size() || parts.size() == 3 && !isNull((Expression) parts.apply(3 - there))) {
-      return found;
+      return branches;
     }
     Expression value = (Expression) parts.apply(there);
-    return isNullWith(tested, value) ? value : found;
+    return isNullWith(tested, value) ? value : branches;
   }
 
-  private static boolean isNullWith(Expression tested, Expression found) {
-    if (found.semanticEquals(tested)) {
+  private static boolean isNullWith(Expression tested, Expression value) {
+    if (value.semanticEquals(tested)) {
       return true;
     }
-    for (int i = 0; i < found.children().size() && found.nullIntolerant(); i++) {
-      if (isNullWith(tested, (Expression) found.children().apply(i))) {
+    for (int i = 0; i < value.children().size() && value.nullIntolerant(); i++) {
+      if (isNullWith(tested, (Expression) value.children().apply(i))) {
         return true;
       }
     }
@@ -190,32 +190,32 @@ public class Reach extends scala.runtime.AbstractPartialFunction {
     if (!takesOne || in.isDistinct()) {
       return null;
     }
-    Expression found = find((Expression) function.children().apply(0), path, access);
-    if (found == null) {
+    Expression answer = find((Expression) function.children().apply(0), path, access);
+    if (answer == null) {
       return null;
     }
-    return ((AggregateFunction) withFirst(function, found)).toAggregateExpression(false, in.filter());
+    return ((AggregateFunction) withFirst(function, answer)).toAggregateExpression(false, in.filter());
   }
 
   private Expression inWindow(WindowExpression in, ArrayList path, KeyAccess access) {
     Expression function = in.windowFunction();
     if (function instanceof AggregateExpression) {
-      Expression found = inAggregate((AggregateExpression) function, path, access);
-      return found == null ? null : new WindowExpression(found, in.windowSpec());
+      Expression answer = inAggregate((AggregateExpression) function, path, access);
+      return answer == null ? null : new WindowExpression(answer, in.windowSpec());
     }
     boolean takesOne = function instanceof Lag && !((Lag) function).ignoreNulls()
         || function instanceof Lead && !((Lead) function).ignoreNulls()
         || function instanceof NthValue && !((NthValue) function).ignoreNulls();
-    Expression found = takesOne ? find((Expression) function.children().apply(0), path, access) : null;
-    if (found == null) {
+    Expression answer = takesOne ? find((Expression) function.children().apply(0), path, access) : null;
+    if (answer == null) {
       return null;
     }
-    Expression changed = withFirst(function, found);
+    Expression changed = withFirst(function, answer);
     if (changed.children().size() == 3) { // what lag and lead give where there is no row
       ArrayList children = list(changed.children());
       Expression other = (Expression) children.get(2);
       Expression inOther = find(other, path, access);
-      children.set(2, inOther != null ? inOther : look(other, path, access, found.dataType()));
+      children.set(2, inOther != null ? inOther : look(other, path, access, answer.dataType()));
       changed = (Expression) changed.withNewChildren(PlannedFiles.seq(children));
     }
     return new WindowExpression(changed, in.windowSpec());
@@ -228,11 +228,11 @@ public class Reach extends scala.runtime.AbstractPartialFunction {
   }
 
   public static ArrayList list(Seq elements) {
-    ArrayList found = new ArrayList();
+    ArrayList copy = new ArrayList();
     for (int i = 0; i < elements.size(); i++) {
-      found.add(elements.apply(i));
+      copy.add(elements.apply(i));
     }
-    return found;
+    return copy;
   }
 
   /** A partial function for every node of an expression. */

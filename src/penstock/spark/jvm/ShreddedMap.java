@@ -93,14 +93,14 @@ public class ShreddedMap extends Expression {
   }
 
   private Expression contained(Literal key, int i) {
-    Expression found = new ArrayContains(new MapKeys(residual()), key);
+    Expression inResidual = new ArrayContains(new MapKeys(residual()), key);
     Expression filled = anyMaybe();
     if (filled != null && residual().nullable()) {
       Expression none = Literal.create(null, DataTypes.BooleanType);
       Expression empty = new If(filled, new Literal(Boolean.FALSE, DataTypes.BooleanType), none);
-      found = new Coalesce(pair(found, empty));
+      inResidual = new Coalesce(pair(inResidual, empty));
     }
-    return i < 0 || isMirror(i) ? found : new Or(new IsNotNull(sidecar(i)), found);
+    return i < 0 || isMirror(i) ? inResidual : new Or(new IsNotNull(sidecar(i)), inResidual);
   }
 
   /** Whether the map itself is there. */
@@ -134,17 +134,17 @@ public class ShreddedMap extends Expression {
 
   /** The whole map, or only its keys or values, as it is put together. */
   public WholeMap whole() {
-    ArrayList given = new ArrayList();
+    ArrayList movedKeys = new ArrayList();
     ArrayList sidecars = new ArrayList();
     ArrayList maybe = new ArrayList();
     for (int i = 0; i < keys.size(); i++) {
       if (!isMirror(i)) {
-        given.add(WholeMap.key((String) keys.apply(i)));
+        movedKeys.add(WholeMap.key((String) keys.apply(i)));
         sidecars.add(sidecar(i));
         maybe.add(Boolean.valueOf(isMaybe(i)));
       }
     }
-    return new WholeMap(residual(), given, sidecars, maybe);
+    return new WholeMap(residual(), movedKeys, sidecars, maybe);
   }
 
   private Expression residual() {
@@ -198,8 +198,8 @@ public class ShreddedMap extends Expression {
     return super.checkInputDataTypes();
   }
 
-  private static TypeCheckResult wrong(String expected, DataType found) {
-    return new TypeCheckResult.TypeCheckFailure(expected + ", not " + found.sql());
+  private static TypeCheckResult wrong(String expected, DataType actual) {
+    return new TypeCheckResult.TypeCheckFailure(expected + ", not " + actual.sql());
   }
 
   /* Spark evaluates expressions over literal rows while it optimizes. */

@@ -134,22 +134,22 @@ public class WholeMap {
   }
 
   private Expression literalKeys(ArrayList places) {
-    Object[] found = new Object[places.size()];
-    for (int i = 0; i < found.length; i++) {
-      found[i] = keys.get(((Integer) places.get(i)).intValue());
+    Object[] literals = new Object[places.size()];
+    for (int i = 0; i < literals.length; i++) {
+      literals[i] = keys.get(((Integer) places.get(i)).intValue());
     }
-    return array(found, DataTypes.StringType);
+    return array(literals, DataTypes.StringType);
   }
 
   private Expression values(ArrayList places) {
     if (places.isEmpty()) {
       return array(new Object[0], type.valueType());
     }
-    ArrayList found = new ArrayList();
+    ArrayList elements = new ArrayList();
     for (int i = 0; i < places.size(); i++) {
-      found.add(sidecar(((Integer) places.get(i)).intValue()));
+      elements.add(sidecar(((Integer) places.get(i)).intValue()));
     }
-    return new CreateArray(PlannedFiles.seq(found), false);
+    return new CreateArray(PlannedFiles.seq(elements), false);
   }
 
   private static Expression array(Object[] elements, DataType type) {
@@ -199,7 +199,7 @@ public class WholeMap {
   }
 
   /** What was found, but null where there is no map: no residual, and no sidecar that could do without one. */
-  private Expression orNull(Expression found) {
+  private Expression orNull(Expression part) {
     Expression missing = new IsNull(residual);
     boolean any = false;
     for (int i = 0; i < sidecars.size(); i++) {
@@ -208,7 +208,7 @@ public class WholeMap {
         missing = new And(missing, new IsNull(sidecar(i)));
       }
     }
-    return any ? new If(missing, Literal.create(null, found.dataType()), found) : found;
+    return any ? new If(missing, Literal.create(null, part.dataType()), part) : part;
   }
 
   private boolean isMaybe(int i) {
