@@ -20,6 +20,8 @@ _EXCERPT_WIDTH = 80
 _LINE_LIMIT = 500
 _NAMES_SHOWN = 12
 _SHORT_ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+# What the clients of storages and catalogs raise (fsspec, botocore, adlfs, SQLAlchemy, Thrift, REST) has no base class.
+CLIENT_ERRORS = (Exception,)
 
 
 class PenstockError(Exception):

@@ -40,7 +40,7 @@ class Commands(click.Group):
                 raise click.UsageError(printable(error.format_message()), error.ctx) from None
             except KeyboardInterrupt:
                 _stop(ctx)
-            except Exception as error:
+            except Exception as error:  # of Spark, Py4J or Java, which are not imported for commands without Spark
                 message = _said_by_spark(error, log)
                 if message is None:
                     raise

@@ -140,7 +140,7 @@ def check_spark(before: Iterable[Check]) -> Check:
             counted = spark.range(0, 1000, 1, 1).mapInArrow(_count, "rows bigint").collect()
             version = spark.version
         spark.stop()
-    except Exception as error:
+    except Exception as error:  # it is what the check is for
         message = next(iter(str(error).splitlines()), "") or type(error).__name__
         fix = "see the checks before; PENSTOCK_SPARK_LOG=spark.log penstock doctor keeps what Spark says in that file"
         return Check("spark", f"Spark does not work: {message}", fix)

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from penstock.errors import CLIENT_ERRORS
 from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ
 from penstock.formats.file_format import FileFormat
 
@@ -85,7 +86,7 @@ class ParquetWriter:
     def abandon(self) -> None:
         try:
             self._writer.close()
-        except Exception:  # what it could not write is thrown away
+        except CLIENT_ERRORS:  # what it could not write is thrown away
             self._writer.is_open = False  # else it tries once more when it is collected
 
     def statistics(self) -> dict[str, Any]:

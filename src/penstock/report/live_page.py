@@ -101,7 +101,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send_error(HTTPStatus.NOT_FOUND, "there is nothing here; see /")
         except ConnectionError:
             raise
-        except Exception:
+        except Exception:  # the server goes on, and its log has the traceback
             self.server.handle_error(self.request, self.client_address)
             self._send_error(HTTPStatus.INTERNAL_SERVER_ERROR, "an error in Penstock; see where penstock serve runs")
 

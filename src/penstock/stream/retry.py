@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable
 from typing import TypeVar
 
-from penstock.errors import LakeError, MissingError, PenstockError, PenstockWarning, StorageError
+from penstock.errors import CLIENT_ERRORS, LakeError, MissingError, PenstockError, PenstockWarning, StorageError
 from penstock.storage.redaction import one_line
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ def retried(work: Callable[[], T], what: str, seconds: float, wait: Callable[[fl
     while True:
         try:
             return work()
-        except Exception as error:
+        except CLIENT_ERRORS as error:
             is_missing = isinstance(error, MissingError)
             missing += is_missing
             again = missing <= _MISSING_AGAIN if is_missing else may_pass(error)

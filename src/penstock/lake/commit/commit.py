@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.errors import ConflictError, LakeError, PenstockError
+from penstock.errors import CLIENT_ERRORS, ConflictError, LakeError, PenstockError
 from penstock.lake.commit.snapshot import Change, Draft, StreamBatch
 from penstock.storage.redaction import one_line
 from penstock.tables.iceberg.scan.scan_plan import Sources
@@ -65,7 +65,7 @@ def commit(table: Table, sources: Sources, change: Change) -> Table:
         published = commit_metadata(table, publish, failure, hint)
     except UnknownOutcomeError:
         raise
-    except Exception:
+    except Exception:  # not an interruption: then it may have taken place
         draft.clean(published=False)
         raise
     draft.clean(published=True)
@@ -108,7 +108,7 @@ def update(
 
     try:
         response = table.catalog.commit_table(table, tuple(requirements), tuple(updates))
-    except Exception as error:
+    except CLIENT_ERRORS as error:
         is_busy = type(error).__name__ == "OperationalError" and "locked" in str(error)
         if is_busy or isinstance(error, overtaken):
             raise CommitFailedException(str(error)) from error
@@ -154,7 +154,7 @@ def _publish(table: Table, draft: Draft, batch: StreamBatch | None) -> Table:
         return update(table, requirements, updates)
     except CommitFailedException:
         raise
-    except Exception as error:
+    except CLIENT_ERRORS as error:
         return _ask(table, snapshot.snapshot_id, error)
 
 
@@ -164,7 +164,7 @@ def _ask(table: Table, snapshot_id: int, error: Exception) -> Table:
         now = fresh(table)
         if now.metadata.snapshot_by_id(snapshot_id) is not None:
             return now
-    except Exception:  # then it is not known
+    except CLIENT_ERRORS:  # then it is not known
         now = None
     message = f"the catalog did not take the commit: {one_line(error)}"
     hint = "look whether the rows are there before you write them again; `sweep` removes files that no snapshot has"

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from penstock.errors import LakeError, PenstockError
+from penstock.errors import CLIENT_ERRORS, LakeError, PenstockError
 from penstock.lake.commit.commit import UnknownOutcomeError, commit_metadata, fresh, update
 from penstock.lake.commit.snapshot import own_folders
 from penstock.lake.maintain.other_tables import Others, others_of
@@ -123,7 +123,7 @@ def _commit(table: Table, now: datetime, before: datetime, keep_last: int) -> tu
             return table, published, gone
         except (CommitFailedException, PenstockError):
             raise
-        except Exception as error:
+        except CLIENT_ERRORS as error:
             message = f"the catalog did not take the commit: {one_line(error)}"
             hint = "no file was deleted; try again, and `sweep` removes what no snapshot has"
             raise UnknownOutcomeError(message, hint=hint) from error
@@ -194,5 +194,5 @@ def _delete(io: FileIO, file: File) -> int | None:
             # On S3, Arrow may fail to keep a directory alive whose last file it has deleted.
             return None if input_file.exists() else size
         return size
-    except Exception:  # each kind of storage has its own
+    except CLIENT_ERRORS:
         return None

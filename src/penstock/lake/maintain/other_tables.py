@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from penstock.errors import LakeError, PenstockError
+from penstock.errors import CLIENT_ERRORS, LakeError, PenstockError
 from penstock.lake.commit.snapshot import own_folders
 from penstock.lake.maintain.reachable_files import metadata_files, reachable
 from penstock.storage.path_names import Names, is_below
@@ -77,14 +77,14 @@ def _other_tables(table: Table) -> Iterator[Table]:
             continue
         try:
             yield catalog.load_table(name)
-        except Exception as error:  # each catalog and each storage has its own
+        except CLIENT_ERRORS as error:
             raise _unknown(".".join(name), error) from None
 
 
 def _listed(catalog: Catalog) -> list[tuple[str, ...]]:
     try:
         return list(all_tables(catalog))
-    except Exception as error:
+    except CLIENT_ERRORS as error:
         message = f"the catalog does not list its tables, which may need the files: {_one_line(error)}"
         raise LakeError(message, hint="nothing was removed; use a catalog that lists all namespaces") from None
 

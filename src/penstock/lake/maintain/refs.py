@@ -14,7 +14,7 @@ from pydantic import Field
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table.update import AssertTableUUID
 
-from penstock.errors import LakeError
+from penstock.errors import CLIENT_ERRORS, LakeError
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -44,7 +44,7 @@ def check_refs(before: Table, after: Table, removed: Collection[int]) -> None:
     path = log[-1].metadata_file
     try:
         known = FromInputFile.table_metadata(after.io.new_input(path)).refs
-    except Exception as error:  # each kind of storage has its own
+    except CLIENT_ERRORS as error:
         message = (
             f"{len(removed):,} snapshots were removed, but no file was: {path} cannot be read, and may have new tags"
         )

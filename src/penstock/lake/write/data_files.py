@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.errors import LakeError
+from penstock.errors import CLIENT_ERRORS, LakeError
 from penstock.formats.file_format import FileFormat, FileWriter, TableWriter
 from penstock.formats.format_registry import DEFAULT, TITLES, format_named
 from penstock.formats.manifest_record import ManifestRecord, encode_logical, record_size
@@ -160,7 +160,7 @@ class SlotWriter:
         """Remove everything that was written; a stream that is left open would write its file again at the end."""
         if self._writer is not None:
             self._writer.abandon()
-        with suppress(Exception):  # what it could not write is thrown away
+        with suppress(*CLIENT_ERRORS):  # what it could not write is thrown away
             if self._sink is not None:
                 self._sink.close()
         for path in [*(file.path for file in self.files), self._path]:
@@ -378,10 +378,8 @@ def discard(io: FileIO, files: Iterable[WrittenFile]) -> None:
 
 def delete_quietly(io: FileIO, path: str) -> None:
     """Remove a file; what cannot be removed now is found by `sweep` later."""
-    try:
+    with suppress(*CLIENT_ERRORS):
         io.delete(path)
-    except Exception:  # each kind of storage has its own
-        return
 
 
 def fine_tuples(layout: Layout, files: Iterable[WrittenFile]) -> set[Tuple]:

@@ -280,6 +280,6 @@ def _removed_on_failure(job: WriteJob, files: Iterable[WrittenFile]) -> Iterator
         yield
     except UnknownOutcomeError:
         raise
-    except Exception:
+    except Exception:  # not an interruption: then the commit may have taken place
         discard(job.io, files)
         raise

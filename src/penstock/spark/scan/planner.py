@@ -58,7 +58,7 @@ def answer_question(request: str) -> str:
         return json.dumps(_sources[question["table"]].answer(question))
     except PenstockError as error:
         return json.dumps({"error": remember_error(error)})
-    except Exception as error:
+    except Exception as error:  # Spark waits for an answer, whatever went wrong
         return json.dumps({"error": remember_error(PenstockError(f"planning failed: {error!r}"))})
 
 

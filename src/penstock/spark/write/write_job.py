@@ -111,6 +111,7 @@ def _column(name: str) -> Any:
 
 def arrow_schema(schema: Any) -> pa.Schema:
     """Arrow's schema of one of Spark's."""
+    from pyspark.errors import PySparkException
     from pyspark.sql.pandas.types import to_arrow_schema
 
     zone: dict[str, Any] = (
@@ -118,7 +119,7 @@ def arrow_schema(schema: Any) -> pa.Schema:
     )  # from 4.2
     try:
         return to_arrow_schema(schema, **zone)
-    except Exception as error:
+    except (PySparkException, pa.ArrowException, TypeError, ValueError) as error:
         message = f"the rows have a column that no table can hold: {' '.join(str(error).split())[:200]}"
         raise SchemaError(message, hint="cast or drop it; nothing was written") from None
 

@@ -32,7 +32,7 @@ def read_entrywise(header: Header, data: bytes) -> Read | None:
     """The columns of a manifest; None where PyIceberg cannot read it either."""
     try:
         schema, entries = read_records(header, data)
-    except Exception:
+    except Exception:  # damaged bytes may break PyIceberg's decoder anywhere
         return None
     columns: dict[str, pa.Array] = {}
     partition: list[tuple[PartitionColumn, pa.Array]] = []

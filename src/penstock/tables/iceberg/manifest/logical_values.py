@@ -70,7 +70,15 @@ def _decoded(tuples: list[list[Any]], kinds: Sequence[Any], types: Sequence[Any]
             _array([None if values[i] is None else from_json(kind, values[i]) for values in tuples], t)
             for i, (kind, t) in enumerate(zip(kinds, types, strict=True))
         ]
-    except Exception:  # PyIceberg and Arrow each have their own for it
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        NotImplementedError,
+        TypeError,
+        ValueError,
+        pa.ArrowException,
+    ):
         return None
 
 

@@ -128,10 +128,8 @@ def _read_fast(header: Header, data: bytes) -> Read | None:
         if flat is None:
             return None
         table = _compact(_decode(flat, header, data).combine_chunks())
-    except Exception:
-        return None
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":  # of Rust; it is no Exception
+    except BaseException as error:  # whatever DataFusion makes of it, PyIceberg is asked next
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # of Rust; it is no Exception
             raise
         return None
     columns = {name: _array(table, name) for name in flat.columns}

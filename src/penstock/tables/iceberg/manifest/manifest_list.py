@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from cachetools import LRUCache, cachedmethod
 
-from penstock.errors import LakeError, StorageError
+from penstock.errors import CLIENT_ERRORS, LakeError, StorageError
 from penstock.expr.types import is_float
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Bounds, Fact
@@ -85,7 +85,7 @@ def read_manifest_list(place: str, io: FileIO) -> tuple[ManifestFile, ...]:
         manifests = tuple(read(io.new_input(place)))
     except FileNotFoundError:
         raise StorageError(f"the manifest list {place} does not exist", hint=hint) from None
-    except Exception as error:
+    except CLIENT_ERRORS as error:
         raise LakeError(f"the manifest list {place} cannot be read: {error}", hint=hint) from error
     for manifest in manifests:
         wrong = next((name for name in _NUMBERS if not _is_long(getattr(manifest, name))), None)

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.errors import LakeError, PenstockError
+from penstock.errors import CLIENT_ERRORS, LakeError, PenstockError
 from penstock.expr.bind import Context
 from penstock.storage.redaction import one_line
 from penstock.storage.schemes import open_storage
@@ -116,7 +116,7 @@ def clear_errors(what: str, properties: Properties) -> Iterator[None]:
         raise
     except FileNotFoundError:
         raise LakeError(f"{what} does not exist", hint="check the path") from None
-    except Exception as error:
+    except CLIENT_ERRORS as error:
         message = one_line(error, properties) or type(error).__name__
         hint = "check its address, its configuration and the credentials"
         raise LakeError(f"{what} cannot be opened: {message}", hint=hint) from error

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.errors import LakeError, PenstockError, StorageError
+from penstock.errors import CLIENT_ERRORS, LakeError, PenstockError, StorageError
 from penstock.formats.format_registry import TITLES, format_named
 from penstock.prune.delete_file import DeleteFile
 from penstock.storage.redaction import one_line
@@ -78,7 +78,7 @@ def _clear_errors(delete: DeleteFile) -> Iterator[None]:
         raise
     except FileNotFoundError:
         raise StorageError(f"the delete file {delete.path} does not exist", hint=_HINT) from None
-    except Exception as error:  # storage, Arrow and bitmaps each have their own
+    except CLIENT_ERRORS as error:  # of Arrow and of bitmaps too
         raise LakeError(f"the delete file {delete.path} cannot be read: {one_line(error)}", hint=_HINT) from error
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.errors import LakeError, MissingError
+from penstock.errors import CLIENT_ERRORS, LakeError, MissingError
 from penstock.expr.kernels.evaluate import as_type, evaluate, filter_mask, read_terms
 from penstock.expr.tree import Expr, Lookup, column_of, terms_of
 from penstock.formats.format_registry import format_of
@@ -148,7 +148,7 @@ class Reader:
             rows = scan.to_table([FileScanTask(self._data_file(path, task))])
         except FileNotFoundError:
             raise MissingError(f"{path} does not exist", hint=_HINT) from None
-        except Exception as error:
+        except CLIENT_ERRORS as error:
             message = one_line(error)
             unmapped = any(words in message for words in _UNMAPPED)
             raise LakeError(f"{path} cannot be read: {message}", hint=_MAPPING_HINT if unmapped else _HINT) from error
