@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING
 
 import sqlglot
 from pyspark.errors import AnalysisException
@@ -20,8 +20,13 @@ from penstock.errors import LakeError
 from penstock.spark.scan.iceberg_columns import quoted
 from penstock.spark.session.session import attach, session
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
-def run_sql(lake: Any, text: str, spark: Any = None) -> Any:
+    from penstock.lake.lake import Lake
+
+
+def run_sql(lake: Lake, text: str, spark: SparkSession | None = None) -> DataFrame:
     """Run a query over the tables of a lake."""
     places = table_names(text)
     attached = attach(spark) if spark is not None else session()
@@ -44,7 +49,7 @@ def run_sql(lake: Any, text: str, spark: Any = None) -> Any:
         raise
 
 
-def view_name(lake: Any, name: str) -> str:
+def view_name(lake: Lake, name: str) -> str:
     """The view of one table of one lake; Spark compares names without their case, so a hash tells views apart."""
     source = sorted(lake.source.items()) if isinstance(lake.source, Mapping) else lake.source
     place = source if source is None or isinstance(source, str | list) else id(source)

@@ -14,9 +14,12 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError
+
+if TYPE_CHECKING:
+    from pyspark import SparkConf
 
 LOG = "PENSTOCK_SPARK_LOG"
 COMMAND = "_PENSTOCK_COMMAND"  # set while a command of Penstock runs
@@ -35,7 +38,7 @@ def start(options: Mapping[str, str]) -> None:
     _interrupt_at_once()  # the context has put PySpark's own way in its place
 
 
-def _launch(conf: Any) -> Any:
+def _launch(conf: SparkConf) -> Any:
     from pyspark.errors import PySparkRuntimeError
     from pyspark.java_gateway import launch_gateway
 

@@ -11,13 +11,17 @@ import os
 import re
 import sys
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock import errors
 from penstock.errors import LakeError, MissingError, PenstockError
 from penstock.formats.format_registry import FORMATS
 from penstock.spark.session.java_classes import new
 from penstock.spark.session.process import start
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.datasource import DataSource
 
 _MARK = "[PENSTOCK-"
 _NO_FIELD_IDS = "doesn't contain any field Ids"  # what Spark says of a file that it should read by field id
@@ -31,7 +35,7 @@ _lock = threading.Lock()
 _MOST_ERRORS = 1_000
 
 
-def session(name: str = "penstock", master: str | None = None, **config: str) -> Any:
+def session(name: str = "penstock", master: str | None = None, **config: str) -> SparkSession:
     """A local Spark session, attached, quiet, with this Python for its workers."""
     from pyspark.sql import SparkSession
 
@@ -49,7 +53,7 @@ def session(name: str = "penstock", master: str | None = None, **config: str) ->
     return attach(spark)
 
 
-def attach(spark: Any) -> Any:
+def attach(spark: SparkSession) -> SparkSession:
     """Attach an existing session; doing it again does nothing. On Spark Connect, tables can be written then."""
     _register_source(spark)
     if is_connect(spark):
@@ -61,7 +65,7 @@ def attach(spark: Any) -> Any:
     return spark
 
 
-def _register_source(spark: Any) -> None:
+def _register_source(spark: SparkSession) -> None:
     """Make `format("penstock")` known, once for a session."""
     from penstock.spark.write.data_source import PenstockSource
 
@@ -70,7 +74,7 @@ def _register_source(spark: Any) -> None:
         setattr(spark, _HAS_SOURCE, True)
 
 
-def register(spark: Any, source: Any) -> None:
+def register(spark: SparkSession, source: type[DataSource]) -> None:
     """Make a data source known to a session.
 
     Whether there is such a source already Spark asks of the session that is active, whichever one it is told to.
@@ -78,6 +82,7 @@ def register(spark: Any, source: Any) -> None:
     if is_connect(spark):
         spark.dataSource.register(source)
         return
+    assert spark._jvm is not None
     sessions = spark._jvm.org.apache.spark.sql.classic.SparkSession
     before = sessions.getActiveSession()
     sessions.setActiveSession(spark._jsparkSession)
@@ -87,12 +92,12 @@ def register(spark: Any, source: Any) -> None:
         sessions.setActiveSession(before.get()) if before.isDefined() else sessions.clearActiveSession()
 
 
-def is_connect(spark: Any) -> bool:
+def is_connect(spark: SparkSession) -> bool:
     """Whether this is a Spark Connect session, which has no JVM here to plan in."""
     return getattr(spark, "_jsparkSession", None) is None
 
 
-def gateway_of(spark: Any) -> Any:
+def gateway_of(spark: SparkSession) -> Any:
     """py4j's gateway of a classic session; an error that says what to do for Spark Connect."""
     if is_connect(spark):
         hint = "give the filter explicitly: table.dataframe(spark, where=…)"

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from penstock.progress import Counted, is_shown, progress
 from penstock.spark.session.session import is_connect
 
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
 
 @contextmanager
-def progress_of_tasks(doing: str, spark: Any) -> Iterator[None]:
+def progress_of_tasks(doing: str, spark: SparkSession) -> Iterator[None]:
     """Show what is being done, and how many tasks of the jobs that this thread runs for it are done.
 
     On Spark Connect they are not counted: what runs there is not known here.
@@ -34,7 +38,7 @@ def progress_of_tasks(doing: str, spark: Any) -> Iterator[None]:
         context.removeJobTag(tag)
 
 
-def running_tasks(context: Any, tag: str) -> Counted | None:
+def running_tasks(context: SparkContext, tag: str) -> Counted | None:
     """The tasks of the running stages of jobs with a tag; any thread may ask. None while no stage runs."""
     tracker = context.statusTracker()
     jobs = [tracker.getJobInfo(i) for i in context._jsc.sc().statusTracker().getJobIdsForTag(tag)]

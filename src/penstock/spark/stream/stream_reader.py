@@ -17,7 +17,7 @@ import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
@@ -27,6 +27,11 @@ from penstock.spark.session.session import attach, is_connect, register
 from penstock.stream.feed import Feed, Limit, Look, Rows, Work
 from penstock.stream.position import Position
 from penstock.stream.stream_options import as_options
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from penstock.tables.source import Source
 
 try:
     from pyspark.sql.streaming import datasource as limits
@@ -40,7 +45,7 @@ _PLACE = {"table": "table", "warehouse": "warehouse", "catalog": "catalog", "pat
 _numbers = itertools.count(1)
 
 
-def stream(table: Any, spark: Any, options: Mapping[str, Any]) -> Any:
+def stream(table: Source, spark: SparkSession, options: Mapping[str, Any]) -> DataFrame:
     """A table as a streaming DataFrame; what is wrong with the options is said now."""
     stream_options = as_options(options)
     feed = table.feed(stream_options)
@@ -51,15 +56,16 @@ def stream(table: Any, spark: Any, options: Mapping[str, Any]) -> Any:
     rows = spark.readStream.format(source.name()).load()
     if feed.unchecked is None:
         return rows
+    assert stream_options.where is not None  # what cannot be checked is a part of it
     rows = rows.where(stream_options.where)
     return rows if stream_options.columns is None else rows.select(*stream_options.columns)
 
 
-def _at_once(spark: Any) -> int:
+def _at_once(spark: SparkSession) -> int:
     return _TASKS if is_connect(spark) else max(1, int(spark.sparkContext.defaultParallelism))
 
 
-def _source(feed: Feed, at_once: int) -> Any:
+def _source(feed: Feed, at_once: int) -> type[StreamSource]:
     """A data source of one stream. It holds the table, so that nothing secret stands among Spark's options."""
     name = f"penstock_stream_{next(_numbers)}"
     members = {"feed": feed, "at_once": at_once, "name": classmethod(lambda cls: name)}
@@ -96,7 +102,7 @@ def feed_of(options: Mapping[str, str]) -> Feed:
     return feed
 
 
-def _table(place: Mapping[str, str]) -> Any:
+def _table(place: Mapping[str, str]) -> Source:
     """A table by its name, or a directory tree by its path."""
     from penstock.lake.lake import connect
     from penstock.tables.hive.hive_table import hive

@@ -9,11 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.errors import LakeError
 from penstock.progress import counted
 from penstock.prune.plan_report import human_bytes
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ class StreamReport:
         return asdict(self)
 
 
-def stream_report(query: Any) -> StreamReport:
+def stream_report(query: StreamingQuery) -> StreamReport:
     """What a streaming query that reads Penstock's tables has done so far."""
     batches = [json.loads(progress.json) for progress in query.recentProgress]
     last = batches[-1] if batches else {"sources": []}

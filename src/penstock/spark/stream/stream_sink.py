@@ -87,7 +87,7 @@ class StreamWriter(_arrow_writer()):  # type: ignore[misc]
             raise LakeError("Spark does not say which query this is", hint="start it with df.writeStream")
         return BatchWritten(write_batches(self._job, iterator), query)
 
-    def commit(self, messages: list[Any], batchId: int) -> None:
+    def commit(self, messages: list[BatchWritten], batchId: int) -> None:
         """On the driver: one snapshot for all tasks, when there are rows and the table does not have the batch."""
         from penstock.lake.commit.snapshot import StreamBatch
         from penstock.lake.write import writes as write
@@ -96,6 +96,6 @@ class StreamWriter(_arrow_writer()):  # type: ignore[misc]
         if files:
             write.add_batch(open_table(self._options), self._job, files, StreamBatch(messages[0].query, batchId))
 
-    def abort(self, messages: list[Any], batchId: int) -> None:
+    def abort(self, messages: list[BatchWritten | None], batchId: int) -> None:
         """On the driver, when a task or the commit failed."""
         discard_uncommitted(self._job, messages)

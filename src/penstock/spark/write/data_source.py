@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -104,7 +104,7 @@ class Writer(DataSourceArrowWriter):
         """In a task: rows as files."""
         return Written(write_batches(self._job, iterator))
 
-    def commit(self, messages: list[Any]) -> None:
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """On the driver: one snapshot for all tasks."""
         from penstock.lake.write import writes as write
         from penstock.lake.write.data_files import fine_tuples
@@ -119,17 +119,17 @@ class Writer(DataSourceArrowWriter):
         removal = self._removal if self._removal is not None else ByPartition(layout, fine_tuples(layout, files))
         write.replace_rows(table, self._job, files, removal, {})
 
-    def abort(self, messages: list[Any]) -> None:
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """On the driver, when a task or the commit failed."""
         discard_uncommitted(self._job, messages)
 
 
-def files_of(messages: list[Any]) -> list[WrittenFile]:
+def files_of(messages: Sequence[WriterCommitMessage | None]) -> list[WrittenFile]:
     """What all tasks wrote; one that failed has no message."""
-    return [file for message in messages if message is not None for file in message.files]
+    return [file for message in messages if isinstance(message, Written) for file in message.files]
 
 
-def discard_uncommitted(job: WriteJob, messages: list[Any]) -> None:
+def discard_uncommitted(job: WriteJob, messages: Sequence[WriterCommitMessage | None]) -> None:
     """Remove what tasks wrote when another one failed.
 
     With the messages of all tasks a commit was tried. It removes the files itself when it is certain that it did not

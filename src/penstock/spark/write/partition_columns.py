@@ -6,7 +6,7 @@ none that truncates a decimal of 38 digits: these are computed in Python, on Arr
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -16,15 +16,21 @@ from penstock.lake.layout.grouping import path_of
 from penstock.prune.transforms import Transform, transform_of
 from penstock.tables.iceberg.metadata.schema_columns import arrow_type
 
+if TYPE_CHECKING:
+    from pyiceberg.partitioning import PartitionField, PartitionSpec
+    from pyiceberg.schema import Schema
+    from pyiceberg.types import IcebergType
+    from pyspark.sql import Column
+
 _DAY, _HOUR = 86_400_000_000, 3_600_000_000
 
 
-def partition_columns(schema: Any, spec: Any) -> list[Any]:
+def partition_columns(schema: Schema, spec: PartitionSpec) -> list[Column]:
     """The value of each field of a spec, as columns over rows whose columns are the schema's."""
     return [_column(field, schema) for field in spec.fields]
 
 
-def _column(field: Any, schema: Any) -> Any:
+def _column(field: PartitionField, schema: Schema) -> Column:
     """The transform as an expression; one that has none here is computed in Python."""
     from pyspark.sql import functions as F
 
@@ -55,7 +61,7 @@ def _column(field: Any, schema: Any) -> Any:
             return _in_python(column, kind, transform)
 
 
-def _source(schema: Any, field_id: int) -> Any:
+def _source(schema: Schema, field_id: int) -> Column:
     from pyspark.sql import functions as F
 
     first, *rest = path_of(schema, field_id)
@@ -65,7 +71,7 @@ def _source(schema: Any, field_id: int) -> Any:
     return column
 
 
-def _days(column: Any, kind: Any) -> Any:
+def _days(column: Column, kind: IcebergType) -> Column:
     """The day of a time in UTC, as a date."""
     from pyspark.sql import functions as F
 
@@ -74,7 +80,7 @@ def _days(column: Any, kind: Any) -> Any:
     return F.date_from_unix_date(_floor(F.unix_micros(column), _DAY).cast("int"))
 
 
-def _floor(number: Any, unit: int) -> Any:
+def _floor(number: Column, unit: int) -> Column:
     """Whole units, rounded down below zero too."""
     from pyspark.sql import functions as F
 
@@ -82,7 +88,7 @@ def _floor(number: Any, unit: int) -> Any:
     return F.call_function("div", number - F.pmod(number, whole), whole)
 
 
-def _truncated(column: Any, kind: Any, width: int) -> Any:
+def _truncated(column: Column, kind: IcebergType, width: int) -> Column:
     from pyspark.sql import functions as F
 
     text = str(kind)
@@ -95,13 +101,13 @@ def _truncated(column: Any, kind: Any, width: int) -> Any:
     return wrapped.otherwise(down).cast("int" if text == "int" else "bigint")
 
 
-def _number(value: int) -> Any:
+def _number(value: int) -> Column:
     from pyspark.sql import functions as F
 
     return F.lit(str(value)).cast("decimal(38,0)")
 
 
-def _as_number(column: Any, kind: Any) -> tuple[Any, Any]:
+def _as_number(column: Column, kind: IcebergType) -> tuple[Column, IcebergType]:
     """A date or a time as the number that is hashed: Python, on Spark 4.0, would get it in the machine's zone."""
     from pyiceberg.types import LongType
     from pyspark.sql import functions as F
@@ -120,7 +126,7 @@ def _as_number(column: Any, kind: Any) -> tuple[Any, Any]:
             return column, kind
 
 
-def _in_python(column: Any, kind: Any, transform: Transform) -> Any:
+def _in_python(column: Column, kind: IcebergType, transform: Transform) -> Column:
     from pyspark.sql import functions as F
 
     result = transform.result_type(arrow_type(kind, transform.text))
@@ -130,7 +136,8 @@ def _in_python(column: Any, kind: Any, transform: Transform) -> Any:
         def transform_all(values: pa.Array) -> pa.Array:
             return transform.on_array(values, kind)
 
-        return F.arrow_udf(transform_all, spark_type)(column)
+        transformed: Column = F.arrow_udf(transform_all, spark_type)(column)
+        return transformed
 
     def transform_one(value: Any) -> Any:
         return transform.on_array(pa.array([value]), kind)[0].as_py()

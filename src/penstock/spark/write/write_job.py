@@ -20,7 +20,7 @@ from dataclasses import replace
 from functools import cache, reduce
 from inspect import signature
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import numpy as np
@@ -37,6 +37,14 @@ from penstock.spark.session.session import is_connect, session
 from penstock.spark.session.tasks import progress_of_tasks
 from penstock.spark.write.partition_columns import partition_columns
 
+if TYPE_CHECKING:
+    from pyiceberg.types import NestedField
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from penstock.lake.layout.table_layout import Layout
+    from penstock.tables.iceberg.iceberg_table import IcebergTable
+
 _SLOT, _KEY, _PART, _KNOWN, _NUMBER = (f"__penstock_{name}" for name in ("slot", "key", "part", "known", "number"))
 _BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _ROWS_PER_BATCH = 65_536
@@ -48,7 +56,7 @@ _CHEAP = {"Project", "Filter", "Relation", "RelationV2", "LocalRelation", "Range
 _NODE = re.compile(r"^[\s:+\-!]*'?([A-Za-z0-9]+)", re.MULTILINE)
 
 
-def write_dataframe(job: WriteJob, df: Any) -> list[WrittenFile]:
+def write_dataframe(job: WriteJob, df: DataFrame) -> list[WrittenFile]:
     """Write the rows of a DataFrame as data files."""
     spark = df.sparkSession
     names = check_schema(arrow_schema(df.schema), job.layout.schema)
@@ -64,12 +72,12 @@ def write_dataframe(job: WriteJob, df: Any) -> list[WrittenFile]:
             return _collect(job, placed.mapInArrow(_writer(job, slots.slots), "answer binary"), spark)
 
 
-def rewrite_table(job: WriteJob, table: Any) -> list[WrittenFile]:
+def rewrite_table(job: WriteJob, table: IcebergTable) -> list[WrittenFile]:
     """Write all rows of a version of a table again, in the session that is there or in a new one."""
     return write_dataframe(job, table.dataframe(_session()))
 
 
-def sample(df: Any, names: Sequence[str], rows: int) -> pa.Table:
+def sample(df: DataFrame, names: Sequence[str], rows: int) -> pa.Table:
     """The first rows of a DataFrame, of some columns: any others would cost a pass over all of them."""
     with progress_of_tasks("looking for hot keys", df.sparkSession):
         rows_taken: pa.Table = df.select(*map(_column, names)).limit(rows).toArrow()
@@ -93,23 +101,23 @@ def map_files(tasks: Sequence[Any], work: Callable[[Any], Any]) -> list[Any]:
     return [results[i] for i in range(len(tasks))]
 
 
-def _session() -> Any:
+def _session() -> SparkSession:
     from pyspark.sql import SparkSession
 
     return SparkSession.getActiveSession() or session()
 
 
-def _pairs(names: Sequence[str], job: WriteJob) -> list[tuple[str, Any]]:
+def _pairs(names: Sequence[str], job: WriteJob) -> list[tuple[str, NestedField]]:
     return list(zip(names, job.layout.schema.fields, strict=True))
 
 
-def _column(name: str) -> Any:
+def _column(name: str) -> Column:
     from pyspark.sql import functions as F
 
     return F.col(quote_name(name))
 
 
-def arrow_schema(schema: Any) -> pa.Schema:
+def arrow_schema(schema: StructType) -> pa.Schema:
     """Arrow's schema of one of Spark's."""
     from pyspark.errors import PySparkException
     from pyspark.sql.pandas.types import to_arrow_schema
@@ -124,7 +132,7 @@ def arrow_schema(schema: Any) -> pa.Schema:
         raise SchemaError(message, hint="cast or drop it; nothing was written") from None
 
 
-def _check_required(job: WriteJob, rows: Any, df: Any) -> None:
+def _check_required(job: WriteJob, rows: DataFrame, df: DataFrame) -> None:
     """Nulls in required columns are found before anything is written; columns that cannot be null are not read."""
     from pyspark.sql import functions as F
 
@@ -133,13 +141,13 @@ def _check_required(job: WriteJob, rows: Any, df: Any) -> None:
     if not names:
         return
     counts = [F.sum(_column(name).isNull().cast("bigint")).alias(str(i)) for i, name in enumerate(names)]
-    null_counts = rows.agg(*counts).first()
+    (null_counts,) = rows.agg(*counts).collect()
     for name, nulls in zip(names, null_counts, strict=True):
         if nulls:
             raise null_error(name, nulls)
 
 
-def _slots(job: WriteJob, rows: Any, spark: Any) -> tuple[Slots, pa.Table]:
+def _slots(job: WriteJob, rows: DataFrame, spark: SparkSession) -> tuple[Slots, pa.Table]:
     """The slots of all partitions in the rows, and those partitions as columns."""
     from pyspark.sql import functions as F
 
@@ -159,7 +167,7 @@ def _slots(job: WriteJob, rows: Any, spark: Any) -> tuple[Slots, pa.Table]:
     return assign(layout, tuples, sizes, job.expected(tuples, sizes), job.target, _at_once(spark)), known
 
 
-def _tuples(known: pa.Table, layout: Any) -> list[tuple[Any, ...]]:
+def _tuples(known: pa.Table, layout: Layout) -> list[tuple[Any, ...]]:
     """The partitions as manifests have them."""
     if not known.num_columns:
         return [()] * known.num_rows
@@ -173,11 +181,11 @@ def _tuples(known: pa.Table, layout: Any) -> list[tuple[Any, ...]]:
     return list(zip(*columns, strict=True))
 
 
-def _measured(job: WriteJob, rows: Any) -> float:
+def _measured(job: WriteJob, rows: DataFrame) -> float:
     return measure(job, conform(rows.limit(_SAMPLE).toArrow(), job.layout))
 
 
-def _placed(job: WriteJob, rows: Any, slots: Slots, known: pa.Table, spark: Any) -> Any:
+def _placed(job: WriteJob, rows: DataFrame, slots: Slots, known: pa.Table, spark: SparkSession) -> DataFrame:
     """The rows with their slots, each slot in one task, sorted by slot and, in shared files, by the logical columns."""
     from pyspark.sql import functions as F
 
@@ -211,7 +219,7 @@ def _placed(job: WriteJob, rows: Any, slots: Slots, known: pa.Table, spark: Any)
     return sorted_rows.select(*(_column(field.name) for field in layout.schema.fields), F.col(_SLOT))
 
 
-def _places_schema(rows: Any, parts: int) -> Any:
+def _places_schema(rows: DataFrame, parts: int) -> StructType:
     """Spark's own types of the partitions: Arrow's do not tell a time with a zone from one without."""
     from pyspark.sql.types import ArrayType, BooleanType, IntegerType, StructType
 
@@ -221,7 +229,7 @@ def _places_schema(rows: Any, parts: int) -> Any:
     return schema.add(_SLOT, IntegerType()).add(_KEY, ArrayType(IntegerType())).add(_NUMBER, BooleanType())
 
 
-def _share(rows: Any, parts: Any) -> Any:
+def _share(rows: DataFrame, parts: Column) -> Column:
     """Which part of a partition a row belongs to; the same whenever it is computed, as a task may be repeated."""
     from pyspark.sql import functions as F
 
@@ -272,9 +280,9 @@ def _runs(batches: Iterator[pa.RecordBatch], slots: Sequence[Slot]) -> Iterator[
                 yield (slots[numbers[start]] if numbers[start] >= 0 else None), rows.slice(start, end - start)
 
 
-def _collect(job: WriteJob, answers: Any, spark: Any) -> list[WrittenFile]:
+def _collect(job: WriteJob, answers: DataFrame, spark: SparkSession) -> list[WrittenFile]:
     """The files of all tasks; when one of them found something wrong, none."""
-    before = spark.conf.get(_BATCH)
+    before = str(spark.conf.get(_BATCH))  # it has a default
     spark.conf.set(_BATCH, str(_ROWS_PER_BATCH))
     try:
         results = [pickle.loads(row.answer) for row in answers.collect()]
@@ -289,7 +297,7 @@ def _collect(job: WriteJob, answers: Any, spark: Any) -> list[WrittenFile]:
 
 
 @contextmanager
-def _computed_once(rows: Any) -> Iterator[Any]:
+def _computed_once(rows: DataFrame) -> Iterator[DataFrame]:
     """Rows that are read twice: those that are costly to compute are kept in between."""
     if is_connect(rows.sparkSession) or rows.is_cached:
         yield rows
@@ -305,7 +313,7 @@ def _computed_once(rows: Any) -> Iterator[Any]:
         kept.unpersist()
 
 
-def _at_once(spark: Any) -> int:
+def _at_once(spark: SparkSession) -> int:
     """How many tasks run at the same time."""
     if is_connect(spark):
         return 4
