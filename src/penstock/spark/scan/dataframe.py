@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError
 from penstock.spark.session.session import attach, is_connect
 from penstock.tables.source import Source
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
-def dataframe(table: Source, spark: Any, where: str | None = None) -> Any:
+
+def dataframe(table: Source, spark: SparkSession, where: str | None = None) -> Any:
     """The table as a lazy DataFrame. On Spark Connect, which has no JVM to plan in, `where` must be given."""
     relations = table.relations()
     if is_connect(spark):

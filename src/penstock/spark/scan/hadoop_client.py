@@ -24,11 +24,14 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockWarning, StorageError
 from penstock.storage.redaction import is_secret, one_line
 from penstock.storage.storage import Hadoop, Properties, Storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _MISSING = ("ClassNotFoundException", "NoClassDefFoundError")
 
@@ -88,7 +91,7 @@ class Bucket:
             raise _trouble(self.storage, message) from None
 
 
-def open_for_spark(storage: Storage, spark: Any) -> Bucket | None:
+def open_for_spark(storage: Storage, spark: SparkSession) -> Bucket | None:
     """What a scan of this storage needs, None for local files; an error when this Spark cannot read it."""
     if storage.hadoop is None:
         return None
@@ -104,7 +107,7 @@ def open_for_spark(storage: Storage, spark: Any) -> Bucket | None:
     return bucket
 
 
-def options_for_connect(storage: Storage, spark: Any) -> dict[str, str]:
+def options_for_connect(storage: Storage, spark: SparkSession) -> dict[str, str]:
     """The options that may travel in a query of Spark Connect, whose server shows them: no credentials."""
     if storage.hadoop is None:
         return {}
@@ -127,7 +130,7 @@ def scan_options(storage: Storage) -> dict[str, str]:
     return {f"{prefix}.{name}": value for name, value in options.items()}
 
 
-def general_options(kind: type[Storage], properties: Properties, spark: Any) -> dict[str, str]:
+def general_options(kind: type[Storage], properties: Properties, spark: SparkSession) -> dict[str, str]:
     """The properties as Hadoop's options for buckets that nobody has named."""
     if kind.hadoop is None:
         return {}

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as AnyMapping
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -42,6 +42,9 @@ from penstock.tables.file_metadata import with_metadata
 from penstock.tables.hive.hive_files import Mapping
 from penstock.tables.hive.hive_table import HiveTable
 from penstock.tables.hive.walk import check_readable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 _PATTERN = re.compile(r"[][{}*?\\]")  # `part-*` would be read as all files of its directory
 
@@ -86,7 +89,7 @@ class HiveRelations:
 
     table: HiveTable
 
-    def rows(self, spark: Any, where: str | None) -> Any:
+    def rows(self, spark: SparkSession, where: str | None) -> DataFrame:
         """All rows; where files have sidecars, `where` tells the files whose footers are looked at."""
         table = self.table
         bucket = open_for_spark(table.storage, spark)
@@ -98,7 +101,7 @@ class HiveRelations:
             parts.append(with_maps(rows, table, kind or (), spark))
         return reduce(lambda left, right: left.unionAll(right), parts)
 
-    def planned_rows(self, spark: Any, where: str) -> Any:
+    def planned_rows(self, spark: SparkSession, where: str) -> DataFrame:
         """The files of a plan made now, read by Spark with the table's own schema."""
         return _connect_dataframe(self.table, spark, where)
 
@@ -112,7 +115,7 @@ def _kinds(table: HiveTable, where: str | None) -> list[Mapping | None]:
     return list(kinds_of(table, _kept(table.plan(where), table.columns)[1]))
 
 
-def _relation(source: HiveFiles, spark: Any) -> Any:
+def _relation(source: HiveFiles, spark: SparkSession) -> DataFrame:
     """Spark's own reader over some files of a layout."""
     from pyspark.sql import DataFrame
 
@@ -126,7 +129,7 @@ def _relation(source: HiveFiles, spark: Any) -> Any:
     return DataFrame(index.dataFrame(spark._jsparkSession, data, options), spark)
 
 
-def _connect_dataframe(table: HiveTable, spark: Any, where: str) -> Any:
+def _connect_dataframe(table: HiveTable, spark: SparkSession, where: str) -> DataFrame:
     from pyspark.sql import functions as F
 
     plan = table.plan(where)

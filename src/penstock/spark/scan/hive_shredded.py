@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from cachetools import LRUCache
@@ -23,12 +23,17 @@ from penstock.maps.shred_rule import MIRROR
 from penstock.spark.scan.shredded_map import shredded_map
 from penstock.tables.hive.hive_files import Mapping, read_mapping
 
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from penstock.tables.hive.hive_table import HiveTable
+
 _AT_ONCE, _MOST_KEPT, _MOST_KINDS = 16, 100_000, 64
 _known: LRUCache[tuple[Any, ...], Mapping] = LRUCache(_MOST_KEPT)
 _lock = Lock()
 
 
-def mappings(table: Any, files: Sequence[tuple[str, int, int]]) -> list[Mapping]:
+def mappings(table: HiveTable, files: Sequence[tuple[str, int, int]]) -> list[Mapping]:
     """What the footers of files (URL, size, time) say of their sidecars."""
     account = (table.storage.identity, table.storage.path)
     keys = [(account, *file) for file in files]
@@ -55,7 +60,7 @@ def _holds_map(kind: pa.DataType) -> bool:
     return bool(pa.types.is_map(kind) and kind.key_type == pa.string())
 
 
-def kinds_of(table: Any, files: Sequence[tuple[str, int, int]]) -> list[Mapping]:
+def kinds_of(table: HiveTable, files: Sequence[tuple[str, int, int]]) -> list[Mapping]:
     """The different mappings of files, the most common first."""
     counts: dict[Mapping, int] = {}
     for mapping in mappings(table, files):
@@ -72,7 +77,7 @@ def unexpected(url: str) -> LayoutError:
     return LayoutError(message, hint="open the layout with shredded=True, and make the DataFrame again")
 
 
-def stored_fields(table: Any, mapping: Mapping) -> list[pa.Field]:
+def stored_fields(table: HiveTable, mapping: Mapping) -> list[pa.Field]:
     """The columns that are read from files of a mapping: those of the table, and the sidecars."""
     types = {name: _value_type(table.file_schema, each.column) for each in mapping for _, name in each.sidecars}
     return [*table.file_schema, *(pa.field(name, kind) for name, kind in types.items())]
@@ -90,7 +95,7 @@ def _value_type(schema: pa.Schema, column: str) -> pa.DataType:
     return kind.item_type
 
 
-def with_maps(rows: Any, table: Any, mapping: Mapping, spark: Any) -> Any:
+def with_maps(rows: DataFrame, table: HiveTable, mapping: Mapping, spark: SparkSession) -> DataFrame:
     """The rows of one relation as the table's columns."""
     from pyspark.sql import functions as F
 
@@ -98,7 +103,7 @@ def with_maps(rows: Any, table: Any, mapping: Mapping, spark: Any) -> Any:
         return rows
     by_path = {tuple(each.column.split(".")): each for each in mapping}
 
-    def shown(column: Any, kind: pa.DataType, path: tuple[str, ...]) -> Any:
+    def shown(column: Column, kind: pa.DataType, path: tuple[str, ...]) -> Column:
         each = by_path.get(path)
         if each is not None:
             state = "MIRROR_VALUE" if each.mode == MIRROR else "VALUE"

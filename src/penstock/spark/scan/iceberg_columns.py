@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.errors import LakeError
 from penstock.expr.sql_text import quote_name
@@ -33,6 +33,9 @@ from penstock.spark.scan.iceberg_names import ABSENT, Naming, all_fields, surrog
 from penstock.spark.scan.iceberg_shredded import SidecarColumn
 from penstock.tables.iceberg.metadata.schema_columns import arrow_type
 
+if TYPE_CHECKING:
+    from pyiceberg.types import IcebergType, NestedField
+
 FIELD_ID = DEFAULT.spark_field_id
 _OF_FILES = frozenset({"uuid", "binary"})  # defaults of these fail in Spark's reader; fixed[n] too
 
@@ -41,12 +44,12 @@ _OF_FILES = frozenset({"uuid", "binary"})  # defaults of these fail in Spark's r
 class Shape:
     """The columns of one relation: `fields` of the schema, of which those in `values` come with each file."""
 
-    fields: tuple[Any, ...]  # PyIceberg's
+    fields: tuple[NestedField, ...]  # PyIceberg's
     naming: Naming
     values: frozenset[int]  # ids of partition columns
     sidecars: tuple[SidecarColumn, ...] = ()  # of maps among the fields; what filters mean goes by them
 
-    def names(self, field: Any) -> tuple[str, ...]:
+    def names(self, field: NestedField) -> tuple[str, ...]:
         """The columns of the relation that a column of the table is made of."""
         return (self.naming.top(field)[0],) if field.field_id in self.values else self.naming.top(field)
 
@@ -64,11 +67,11 @@ class Shape:
         return tuple(ids)
 
     @property
-    def _data(self) -> list[Any]:
+    def _data(self) -> list[NestedField]:
         own = [field for field in self.fields if field.field_id not in self.values]
         return own + [sidecar.field for sidecar in self.sidecars]
 
-    def _is_native(self, field: Any) -> bool:
+    def _is_native(self, field: NestedField) -> bool:
         kind = str(field.field_type)
         return self.naming.by_id and kind not in _OF_FILES and not kind.startswith("fixed")
 
@@ -85,7 +88,7 @@ class Shape:
         by_value = [field for field in self.fields if field.field_id in self.values]
         return StructType([StructField(self.names(f)[0], _spark_type(f.field_type, f.name), True) for f in by_value])
 
-    def _columns(self, field: Any) -> Iterator[Any]:
+    def _columns(self, field: NestedField) -> Iterator[Any]:
         from pyspark.sql.types import StructField
 
         if str(field.field_type) == "unknown":
@@ -98,10 +101,10 @@ class Shape:
         for name in self.names(field):
             yield StructField(name, kind, True, metadata)
 
-    def _field_metadata(self, field: Any) -> dict[str, Any]:
+    def _field_metadata(self, field: NestedField) -> dict[str, Any]:
         return {FIELD_ID: field.field_id} if self.naming.by_id else {}
 
-    def _type(self, kind: Any, parent: int, repeated: bool, path: str) -> Any:
+    def _type(self, kind: IcebergType, parent: int, repeated: bool, path: str) -> Any:
         """The Spark type that files are read with."""
         from pyiceberg import types
         from pyspark.sql import types as spark
@@ -119,13 +122,13 @@ class Shape:
                 return spark.BinaryType()
         return _spark_type(kind, path)
 
-    def _nested(self, field: Any, parent: int, repeated: bool, path: str) -> Any:
+    def _nested(self, field: NestedField, parent: int, repeated: bool, path: str) -> Any:
         from pyspark.sql.types import StructField
 
         kind = self._type(field.field_type, field.field_id, repeated, f"{path}.{field.name}")
         return StructField(self.naming.nested(field, parent, repeated), kind, True, self._field_metadata(field))
 
-    def shown(self, field: Any) -> str:
+    def shown(self, field: NestedField) -> str:
         """A column of the table as Spark SQL over the relation's."""
         if field.field_id in self.values:
             return quote_name(self.names(field)[0])
@@ -135,13 +138,13 @@ class Shape:
         raw = names[0] if len(names) == 1 else f"coalesce({', '.join(names)})"
         return self._filled(field, self._value(self._named(raw, field), field.field_type))
 
-    def _filled(self, field: Any, value: str) -> str:
+    def _filled(self, field: NestedField, value: str) -> str:
         if field.field_id not in self.flagged:
             return value
         bit = 1 << self.flagged.index(field.field_id)
         return f"if(({ABSENT} & {bit}L) <> 0, {literal(field.initial_default, field.field_type)}, {value})"
 
-    def _named(self, raw: str, field: Any) -> str:
+    def _named(self, raw: str, field: NestedField) -> str:
         """A column whose fields have the table's names.
 
         Files without ids may lack fields, and nothing tells which: a cast to and fro keeps Spark from reading single
@@ -153,7 +156,7 @@ class Shape:
             return f"CAST({raw} AS {read_type(kind)})"
         return f"CAST({raw} AS {read_type(kind)})" if self.is_renamed(kind, field.field_id, False) else raw
 
-    def _value(self, raw: str, kind: Any, depth: int = 0) -> str:
+    def _value(self, raw: str, kind: IcebergType, depth: int = 0) -> str:
         """A value as it is shown; only what differs is built anew."""
         from pyiceberg import types
 
@@ -171,14 +174,14 @@ class Shape:
                 return f"transform_keys({values}, ({key}, {x}) -> {self._value(key, kind.key_type, depth + 1)})"
         return f"lower(regexp_replace(hex({raw}), '{UUID_PATTERN}', '{UUID_PARTS}'))"
 
-    def _part(self, struct: str, field: Any, depth: int) -> str:
+    def _part(self, struct: str, field: NestedField, depth: int) -> str:
         return self._filled(field, self._value(f"{struct}.{quote_name(field.name)}", field.field_type, depth))
 
-    def _is_rebuilt(self, kind: Any) -> bool:
+    def _is_rebuilt(self, kind: IcebergType) -> bool:
         inside = [f for _, f in all_fields(kind, None)]
         return str(kind) == "uuid" or any(str(f.field_type) == "uuid" or f.field_id in self.flagged for f in inside)
 
-    def is_renamed(self, kind: Any, parent: int, repeated: bool) -> bool:
+    def is_renamed(self, kind: IcebergType, parent: int, repeated: bool) -> bool:
         """Whether a field inside is called otherwise in the relation."""
         from pyiceberg import types
 
@@ -236,7 +239,7 @@ class Shape:
         )
 
 
-def read_type(kind: Any, *, hidden: bool = False) -> str:
+def read_type(kind: IcebergType, *, hidden: bool = False) -> str:
     """The type that a column is read with, as DDL with the table's names; `hidden`: with names that nothing has."""
     from pyiceberg import types
 
@@ -259,11 +262,12 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _has_struct(kind: Any) -> bool:
+def _has_struct(kind: IcebergType) -> bool:
     return bool(kind.is_struct) or any(f.field_type.is_struct for _, f in all_fields(kind, None))
 
 
-def _spark_type(kind: Any, path: str) -> Any:
+def _spark_type(kind: IcebergType, path: str) -> Any:
+    from pyiceberg.types import DecimalType
     from pyspark.sql import types as spark
 
     simple = {
@@ -282,7 +286,7 @@ def _spark_type(kind: Any, path: str) -> Any:
     name = str(kind)
     if name in simple:
         return simple[name]()
-    if name.startswith("decimal"):
+    if isinstance(kind, DecimalType):
         return spark.DecimalType(kind.precision, kind.scale)
     if name.startswith("fixed"):
         return spark.BinaryType()

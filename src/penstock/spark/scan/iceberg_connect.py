@@ -7,7 +7,7 @@ error that says so, never a row too many or too few.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.errors import LakeError
 from penstock.formats.format_registry import DEFAULT
@@ -24,10 +24,17 @@ from penstock.spark.scan.nan_guard import guarded
 from penstock.storage.schemes import bucket_url, open_storage
 from penstock.tables.iceberg.metadata.schema_columns import arrow_type
 
+if TYPE_CHECKING:
+    from pyiceberg.types import NestedField
+    from pyspark.sql import DataFrame, SparkSession
+
+    from penstock.prune.plan import Plan
+    from penstock.tables.iceberg.iceberg_table import IcebergTable
+
 _footers = Footers()
 
 
-def connect_dataframe(table: Any, spark: Any, where: str) -> Any:
+def connect_dataframe(table: IcebergTable, spark: SparkSession, where: str) -> DataFrame:
     """The rows of the files that a filter needs."""
     plan = table.plan(where)
     fields = table.version.columns.schema.fields
@@ -45,7 +52,7 @@ def connect_dataframe(table: Any, spark: Any, where: str) -> Any:
     return rows.selectExpr(*shown).where(where)
 
 
-def _shown(shape: Shape, field: Any) -> str:
+def _shown(shape: Shape, field: NestedField) -> str:
     """A column of the table as Spark SQL over what is read."""
     whole = _with_maps(shape, field, shape.shown(field), (field.name,))
     return guarded(whole, arrow_type(field.field_type, field.name))
@@ -65,7 +72,7 @@ def _with_maps(shape: Shape, field: Any, text: str, path: tuple[str, ...]) -> st
     return f"if({text} IS NULL, NULL, named_struct({', '.join(parts)}))"
 
 
-def _check(table: Any, plan: Any, shape: Shape, paths: list[str]) -> None:
+def _check(table: IcebergTable, plan: Plan, shape: Shape, paths: list[str]) -> None:
     if any(judgement.containers.deletes for judgement in plan.judgements):
         raise _needs_classic("the table has deleted rows")
     if shape.flagged:
@@ -88,7 +95,7 @@ def _needs_classic(why: str) -> LakeError:
     return LakeError(f"{why}, which Spark Connect cannot be given", hint=hint)
 
 
-def _options(table: Any, spark: Any) -> dict[str, str]:
+def _options(table: IcebergTable, spark: SparkSession) -> dict[str, str]:
     location = table.version.metadata.location
     if not bucket_url(location):
         return {}

@@ -14,14 +14,19 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.errors import LakeError
 from penstock.formats.format_registry import TITLES, format_named
 from penstock.prune.delete_file import DeleteFile
 from penstock.spark.scan.iceberg_storage import Places, spark_path
 from penstock.spark.scan.planner import as_answer, by_partition
-from penstock.tables.iceberg.scan.scan_plan import delete_batches
+from penstock.tables.iceberg.scan.scan_plan import Sources, delete_batches
+
+if TYPE_CHECKING:
+    from pyiceberg.types import NestedField
+
+    from penstock.tables.iceberg.metadata.version import Version
 
 _EQUALITY = 2
 _HEADER = 12  # of a 64-bit bitmap that has one part: a count of eight octets, a key of four
@@ -55,7 +60,7 @@ class LiveDeletes:
         return by_columns
 
 
-def live_deletes(version: Any, sources: Any) -> LiveDeletes:
+def live_deletes(version: Version, sources: Sources) -> LiveDeletes:
     """The delete files of a version; their manifests are read, which every plan needs anyway."""
     listed, positions = [], False
     for batch in delete_batches(version, sources):
@@ -91,7 +96,7 @@ class EqualityFiles:
         return as_answer(f"{len(files)} equality delete files", answer)
 
 
-def key_fields(ids: Iterable[int], version: Any) -> list[Any]:
+def key_fields(ids: Iterable[int], version: Version) -> list[NestedField]:
     """The columns of the table that equality deletes compare, dropped ones by the last schema that had them."""
     schemas = [version.columns.schema, *reversed(version.metadata.schemas)]
     fields = []

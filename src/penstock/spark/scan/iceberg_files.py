@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,9 @@ from penstock.spark.scan.translate import translate
 from penstock.tables.file_metadata import with_metadata
 from penstock.tables.iceberg.scan.position_deletes import Positions
 
+if TYPE_CHECKING:
+    from penstock.tables.iceberg.iceberg_table import IcebergTable
+
 FIELD_IDS = DEFAULT.spark_field_ids
 _PLANS, _TABLES, _BITMAPS = 8, 32, 100_000
 
@@ -46,7 +49,7 @@ def _as_a_set(memory: Memory, filters: Sequence[dict[str, Any]]) -> str:
 class Memory:
     """What is kept of one version of a table between questions."""
 
-    def __init__(self, table: Any, deletes: LiveDeletes) -> None:
+    def __init__(self, table: IcebergTable, deletes: LiveDeletes) -> None:
         self.table = table
         self.numbers = {delete.path: delete.number for delete in deletes.equality}
         self.footers = Footers()
@@ -68,12 +71,12 @@ class Memory:
         return deleted_positions(self._positions.of(path, deletes), path)
 
 
-def _version(table: Any, deletes: LiveDeletes) -> tuple[Any, ...]:
+def _version(table: IcebergTable, deletes: LiveDeletes) -> tuple[Any, ...]:
     return table.key, table.context.timezone, tuple(sorted(table.table.io.properties.items()))
 
 
 @cached(LRUCache(_TABLES), key=_version, lock=Lock())
-def memory_of(table: Any, deletes: LiveDeletes) -> Memory:
+def memory_of(table: IcebergTable, deletes: LiveDeletes) -> Memory:
     """The memory of a version of a table, shared by all DataFrames over it that read with the same properties."""
     return Memory(table, deletes)
 

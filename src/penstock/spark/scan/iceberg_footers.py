@@ -10,13 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from penstock.errors import LakeError, StorageError
 from penstock.formats.format_registry import format_of
 from penstock.storage.redaction import one_line
+
+if TYPE_CHECKING:
+    from pyiceberg.io import FileIO
 
 _AT_ONCE = 8
 _MOST = 1_000_000
@@ -39,7 +42,7 @@ class Footers:
         self._lock = Lock()
         self._known: dict[str, Footer] = {}
 
-    def of(self, paths: Sequence[str], io: Any) -> list[Footer]:
+    def of(self, paths: Sequence[str], io: FileIO) -> list[Footer]:
         """The footers of files; those not seen before are read, several at once."""
         missing = [path for path in dict.fromkeys(paths) if path not in self._known]
         if missing:
@@ -53,7 +56,7 @@ class Footers:
         return [known[path] if path in known else read_footer(path, io) for path in paths]
 
 
-def read_footer(path: str, io: Any) -> Footer:
+def read_footer(path: str, io: FileIO) -> Footer:
     """The fields of one file."""
     try:
         with io.new_input(path).open() as file:

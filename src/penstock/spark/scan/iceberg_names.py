@@ -30,9 +30,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from penstock.errors import LakeError
+
+if TYPE_CHECKING:
+    from pyiceberg.schema import Schema
+    from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.types import NestedField
 
 DELETED = "__penstock_deleted"  # the positions that are gone, of a file
 LISTED = "__penstock_listed"  # the numbers of the equality deletes that apply to a file
@@ -49,11 +54,11 @@ class Naming(Protocol):
         """Whether files are read by field id."""
         ...
 
-    def top(self, field: Any) -> tuple[str, ...]:
+    def top(self, field: NestedField) -> tuple[str, ...]:
         """The names under which a column may stand in files; more than one only where reading is by name."""
         ...
 
-    def nested(self, field: Any, parent: int, repeated: bool) -> str:
+    def nested(self, field: NestedField, parent: int, repeated: bool) -> str:
         """The name of a field inside a struct; filters never reach what is repeated (inside lists and maps)."""
         ...
 
@@ -68,12 +73,12 @@ class ById:
     replaced: frozenset[int] = frozenset()  # structs of which two schemas have no field in common
     by_id: bool = True
 
-    def top(self, field: Any) -> tuple[str, ...]:
+    def top(self, field: NestedField) -> tuple[str, ...]:
         """The oldest name that is this column's alone."""
         own = self._own(field.field_id, None, self.names.get(None, {}).get(field.field_id, (field.name,)))
         return (own or surrogate(field.field_id),)
 
-    def nested(self, field: Any, parent: int, repeated: bool) -> str:
+    def nested(self, field: NestedField, parent: int, repeated: bool) -> str:
         """The present name, where it is this field's alone."""
         if parent in self.replaced:
             message = f"the fields beside {field.name!r} were replaced, so Spark would read older structs as null"
@@ -111,7 +116,7 @@ def _spellings(name: str) -> set[str]:
     return {name.lower(), make_compatible_name(name).lower()}
 
 
-def names_by_id(metadata: Any) -> ById:
+def names_by_id(metadata: TableMetadata) -> ById:
     """The names for files with ids, by the schemas that the table has had."""
     by_parent: dict[int | None, dict[int, list[str]]] = {}
     structs = _Structs()
@@ -136,7 +141,7 @@ class _Structs:
         self._had: dict[int, list[frozenset[int]]] = {}
         self._inside: dict[int, set[int]] = {}  # by column: everything in it, itself included
 
-    def add(self, schema: Any) -> None:
+    def add(self, schema: Schema) -> None:
         """What a schema's structs have."""
         for column in schema.fields:
             inside = self._inside.setdefault(column.field_id, {column.field_id})
@@ -180,11 +185,11 @@ class ByName:
     names: Mapping[int, tuple[str, ...]]
     by_id: bool = False
 
-    def top(self, field: Any) -> tuple[str, ...]:
+    def top(self, field: NestedField) -> tuple[str, ...]:
         """The names of the mapping; one that no file has where the mapping does not know the column."""
         return self.names.get(field.field_id) or (surrogate(field.field_id),)
 
-    def nested(self, field: Any, parent: int, repeated: bool) -> str:
+    def nested(self, field: NestedField, parent: int, repeated: bool) -> str:
         """The one name of the mapping."""
         names = self.names.get(field.field_id) or (surrogate(field.field_id),)
         if len(names) > 1:

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from penstock.expr.tree import Column, Literal, Lookup
 from penstock.prune.facts import Bounds, Term
 from penstock.prune.judge import Judgement
 from penstock.spark.scan.iceberg_columns import Shape
 from penstock.spark.scan.iceberg_filters import MapKey
+
+if TYPE_CHECKING:
+    from pyiceberg.types import NestedField
 
 Path = tuple[str, ...]
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -53,8 +56,10 @@ def _paths(shape: Shape) -> Iterator[tuple[Path | MapKey, Path]]:
             yield MapKey(sidecar.path, sidecar.key), shape.names(sidecar.field)
 
 
-def _inside(shape: Shape, field: Any, path: Path, names: Path) -> Iterator[tuple[Path, Path]]:
-    if not field.field_type.is_struct:
+def _inside(shape: Shape, field: NestedField, path: Path, names: Path) -> Iterator[tuple[Path, Path]]:
+    from pyiceberg.types import StructType
+
+    if not isinstance(field.field_type, StructType):
         yield path, names
         return
     for inner in field.field_type.fields:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.spark.scan.iceberg_columns import Shape
 from penstock.spark.scan.iceberg_connect import connect_dataframe
@@ -30,6 +30,12 @@ from penstock.spark.scan.shredded_map import shredded_map
 from penstock.spark.session.java_classes import call, new
 from penstock.spark.session.session import gateway_of
 from penstock.tables.iceberg.iceberg_table import IcebergTable
+from penstock.tables.iceberg.manifest.manifest_list import files_in
+
+if TYPE_CHECKING:
+    from pyiceberg.manifest import ManifestFile
+    from pyiceberg.types import NestedField
+    from pyspark.sql import DataFrame, SparkSession
 
 _SMALL = 64 << 20  # octets of delete files that are broadcast without asking
 _KEY, _GONE = "__penstock_key_", "__penstock_gone_"
@@ -41,13 +47,13 @@ class IcebergRelations:
 
     table: IcebergTable
 
-    def rows(self, spark: Any, where: str | None) -> Any:
+    def rows(self, spark: SparkSession, where: str | None) -> DataFrame:
         """All rows."""
         # Spark's row-based reader looks here, and reads by name without a word otherwise
         spark.conf.set(FIELD_IDS, "true")
         return Scan(self.table, spark, live_deletes(self.table.version, self.table.sources)).rows()
 
-    def planned_rows(self, spark: Any, where: str) -> Any:
+    def planned_rows(self, spark: SparkSession, where: str) -> DataFrame:
         """The rows of the files that a filter needs, read by field id."""
         return connect_dataframe(self.table, spark, where)
 
@@ -56,8 +62,8 @@ class IcebergRelations:
 class Scan:
     """One version of a table in one session."""
 
-    table: Any
-    spark: Any
+    table: IcebergTable
+    spark: SparkSession
     deletes: LiveDeletes
 
     @cached_property
@@ -65,7 +71,7 @@ class Scan:
         """Where files may lie."""
         return places_of(self.table, self.spark)
 
-    def rows(self) -> Any:
+    def rows(self) -> DataFrame:
         """All rows of the table."""
         from pyspark.sql import DataFrame
 
@@ -123,13 +129,13 @@ class Scan:
         zone = self.table.context.timezone
         return Branch(zone, shape, specs, dirty, has_ids, tuple(hidden), kind, self.places, mapping, memory)
 
-    def _dropped_keys(self, shape: Shape) -> list[Any]:
+    def _dropped_keys(self, shape: Shape) -> list[NestedField]:
         """The columns that equality deletes compare and that the table does not have any more."""
         present = {field.field_id for field in shape.fields}
         ids = sorted({i for delete in self.deletes.equality for i in delete.ids} - present)
         return key_fields(ids, self.table.version)
 
-    def part(self, branch: Branch, *more: Any) -> Any:
+    def part(self, branch: Branch, *more: Any) -> DataFrame:
         """The rows of one branch, as the table's columns, with more behind them."""
         rows = self._relation(self._key(branch), branch, branch.shape, branch.hidden)
         if DELETED in branch.hidden:
@@ -146,7 +152,7 @@ class Scan:
         maps = "" if branch.maps is None else f" sidecars {' '.join(state.name for state in branch.maps.states)}"
         return f"{self.table.key} specs {','.join(map(str, sorted(branch.specs)))}{kind}{ids}{maps}"
 
-    def _relation(self, key: str, source: Any, shape: Shape, hidden: tuple[str, ...]) -> Any:
+    def _relation(self, key: str, source: Any, shape: Shape, hidden: tuple[str, ...]) -> DataFrame:
         from pyspark.sql import DataFrame
 
         partitions = shape.partitions()
@@ -158,7 +164,7 @@ class Scan:
         options = self.places.options | ({FIELD_IDS: "true"} if shape.naming.by_id else {})
         return DataFrame(index.dataFrame(session, types[1], options), self.spark)
 
-    def _shown(self, shape: Shape, field: Any, name: str | None = None) -> Any:
+    def _shown(self, shape: Shape, field: NestedField, name: str | None = None) -> Any:
         """A column as the table shows it, without what its name inside the relation says about it.
 
         One that is so already gets no alias: Spark removes those that say nothing, but not in the first part of a
@@ -170,7 +176,7 @@ class Scan:
         shown: Any = self._with_maps(F.expr(shape.shown(field)), shape, field, (field.name,))
         if name is None and field.field_id in shape.values and shape.names(field)[0] == field.name:
             return shown
-        empty = self.spark._jvm.org.apache.spark.sql.types.Metadata.empty()
+        empty = gateway_of(self.spark).jvm.org.apache.spark.sql.types.Metadata.empty()
         return Column(getattr(shown._jc, "as")(name or field.name, empty))
 
     def _with_maps(self, column: Any, shape: Shape, field: Any, path: tuple[str, ...]) -> Any:
@@ -199,7 +205,7 @@ class Scan:
 
         return F.col(DELETED).isNull() | ~self._contains(F.col(DELETED), F.col("_metadata.row_index"))
 
-    def _without_listed(self, rows: Any, branch: Branch, shown: list[Any]) -> Any:
+    def _without_listed(self, rows: DataFrame, branch: Branch, shown: list[Any]) -> DataFrame:
         """The rows that no equality delete lists: an anti join for each set of columns that are compared."""
         from pyspark.sql import functions as F
 
@@ -216,7 +222,7 @@ class Scan:
             remaining = remaining.join(listed, match, "left_anti")
         return remaining.drop(*(f"{_KEY}{i}" for i in used), LISTED)
 
-    def _listed(self, ids: tuple[int, ...], branch: Branch) -> Any:
+    def _listed(self, ids: tuple[int, ...], branch: Branch) -> DataFrame:
         """The deleted keys of one set of columns, with the numbers of their files."""
         from pyspark.sql import functions as F
 
@@ -231,7 +237,7 @@ class Scan:
         return F.broadcast(listed) if sum(delete.size for delete in deletes) <= _SMALL else listed
 
 
-def identity_groups(table: Any) -> list[tuple[frozenset[int], frozenset[int]]]:
+def identity_groups(table: IcebergTable) -> list[tuple[frozenset[int], frozenset[int]]]:
     """The sets of columns whose values come with files, each with the specs of live files that have just these."""
     version = table.version
     columns = {field.field_id for field in version.columns.schema.fields}
@@ -245,6 +251,5 @@ def identity_groups(table: Any) -> list[tuple[frozenset[int], frozenset[int]]]:
     return [(values, frozenset(specs)) for values, specs in ordered]
 
 
-def _may_have_files(manifest: Any) -> bool:
-    counts = (manifest.added_files_count, manifest.existing_files_count)
-    return None in counts or sum(counts) > 0
+def _may_have_files(manifest: ManifestFile) -> bool:
+    return files_in(manifest) != 0  # not known is not none

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,12 @@ from penstock.maps.sidecar_states import State, States, states_of, weaker
 from penstock.prune.facts import encode
 from penstock.tables.iceberg.scan.scan_plan import data_batches
 
+if TYPE_CHECKING:
+    from pyiceberg.types import NestedField
+
+    from penstock.tables.iceberg.iceberg_table import IcebergTable
+    from penstock.tables.iceberg.metadata.version import Version
+
 _MOST = 4
 
 
@@ -31,7 +37,7 @@ _MOST = 4
 class SidecarColumn:
     """A sidecar in a relation: its field, and the map and the key that it belongs to."""
 
-    field: Any
+    field: NestedField
     path: tuple[str, ...]
     key: str
     state: State
@@ -58,7 +64,7 @@ class MapClass:
         return np.array(belongs, np.bool_)[codes]
 
 
-def map_classes(table: Any) -> list[MapClass]:
+def map_classes(table: IcebergTable) -> list[MapClass]:
     """The kinds of files of a version; none where it has no sidecars."""
     version = table.version
     if not version.sidecars and KNOWN not in version.metadata.properties:
@@ -85,7 +91,7 @@ def map_classes(table: Any) -> list[MapClass]:
     return classes or [MapClass(frozenset(), tuple(State.EXACT for _ in version.sidecars))]
 
 
-def sidecar_columns(version: Any, states: States) -> tuple[SidecarColumn, ...]:
+def sidecar_columns(version: Version, states: States) -> tuple[SidecarColumn, ...]:
     """The sidecars that are read of files of a kind."""
     columns = []
     for sidecar, state in zip(version.sidecars, states, strict=True):

@@ -10,10 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 from penstock.spark.scan.hadoop_client import Bucket, general_options, open_for_spark
 from penstock.storage.schemes import KINDS, bucket_url, open_storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from penstock.tables.iceberg.iceberg_table import IcebergTable
 
 _PLACES = ("write.data.path", "write.object-storage.path", "write.folder-storage.path")
 
@@ -33,7 +38,7 @@ class Places:
 
     locations: tuple[str, ...]
     properties: Mapping[str, str] = field(repr=False)
-    spark: Any = field(repr=False, compare=False)
+    spark: SparkSession = field(repr=False, compare=False)
     _buckets: dict[str, Bucket | None] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
@@ -62,7 +67,7 @@ class Places:
         return self._buckets[place]
 
 
-def places_of(table: Any, spark: Any) -> Places:
+def places_of(table: IcebergTable, spark: SparkSession) -> Places:
     """The places that the metadata of a table names."""
     metadata = table.version.metadata
     named = [metadata.properties[name] for name in _PLACES if name in metadata.properties]

@@ -14,12 +14,12 @@ from penstock.spark.session.java_classes import call
 from penstock.spark.session.session import gateway_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from pyspark.sql import Column, SparkSession
 
 STATES = ("MAYBE", "VALUE", "EXACT", "MIRROR_VALUE", "MIRROR_EXACT")
 
 
-def shredded_map(spark: Any, residual: Column, sidecars: Sequence[tuple[str, Column, str]]) -> Column:
+def shredded_map(spark: SparkSession, residual: Column, sidecars: Sequence[tuple[str, Column, str]]) -> Column:
     """The map of a residual and sidecars, each given as key, column of the map's value type, and state."""
     from pyspark.sql import Column
 
@@ -36,7 +36,7 @@ def shredded_map(spark: Any, residual: Column, sidecars: Sequence[tuple[str, Col
     return Column(call(gateway, "ShreddedMap", "column", _java(residual), keys, columns, states))
 
 
-def rule_failures(spark: Any) -> tuple[int, str]:
+def rule_failures(spark: SparkSession) -> tuple[int, str]:
     """How often the rule that answers keys from sidecars has failed in this JVM, and how it did last."""
     gateway = gateway_of(spark)
     return int(call(gateway, "HotKeys", "failures")), str(call(gateway, "HotKeys", "lastFailure"))
