@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from random import Random
-from typing import Any
 
+import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
@@ -64,14 +64,18 @@ def check_join(sessions: Sessions, flat: DataFrame, layout: Layout, rows: Rows, 
     some = f"{ID} IN ({', '.join(map(str, chosen))})"
     text = f"JOIN ON {column} WITH {some}"
 
-    def joined(spark: Any, table: DataFrame) -> DataFrame:
-        values = flat.where(some).select(quote(column)).distinct().toArrow()
-        dimension = spark.createDataFrame(values).withColumnRenamed(column, "wanted").where("wanted IS NOT NULL")
-        return table.join(dimension.hint("broadcast"), table[quote(column)] == dimension["wanted"]).select(table[ID])
+    def joined(dimension: DataFrame, table: DataFrame) -> DataFrame:
+        wanted = dimension.withColumnRenamed(column, "wanted").where("wanted IS NOT NULL").hint("broadcast")
+        return table.join(wanted, table[quote(column)] == wanted["wanted"]).select(table[ID])
 
+    values = flat.where(some).select(quote(column)).distinct().toArrow()
     try:
-        expected = {row[0] for row in joined(flat.sparkSession, flat).collect()} & layout.live
-        ids = _ids(joined(sessions.judged, layout.table.dataframe(sessions.judged)))
+        theirs, ours = (spark.createDataFrame(values) for spark in (flat.sparkSession, sessions.judged))
+    except pa.ArrowInvalid as error:  # a time without a zone that the session's clock skips
+        return text, (Outcome.REFUSED, f"PySpark makes no DataFrame of the values: {error}")
+    try:
+        expected = {row[0] for row in joined(theirs, flat).collect()} & layout.live
+        ids = _ids(joined(ours, layout.table.dataframe(sessions.judged)))
     except PenstockError as error:
         return text, (Outcome.REFUSED, str(error))
     except Exception as error:
