@@ -41,9 +41,12 @@ SETTINGS: dict[str, dict[str, str]] = {
     "case sensitive": {"spark.sql.caseSensitive": "true"},
     "field ids": {"spark.sql.parquet.fieldId.read.enabled": "true"},
     "adaptive off": {"spark.sql.adaptive.enabled": "false"},
-    "interpreted": INTERPRETED,
+    # Without generated code Spark fails to evaluate a dynamic filter of a column that is no partition column, which a
+    # union of a partitioned and an unpartitioned scan has.
+    "interpreted": INTERPRETED | {"spark.sql.optimizer.dynamicPartitionPruning.enabled": "false"},
 }
 _DEFAULTS = {
+    "spark.sql.optimizer.dynamicPartitionPruning.enabled": "true",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.parquet.filterPushdown": "true",
     "spark.sql.parquet.enableVectorizedReader": "true",

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from random import Random
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
@@ -19,6 +20,7 @@ from tests.fuzz.rows import ID, Rows
 from tests.fuzz.session import Sessions
 
 _names = itertools.count()
+_SPARK_ERRORS = (PySparkException, Py4JJavaError)  # the second: an exception of Java in a task, such as an overflow
 
 
 def check_where(sessions: Sessions, flat: DataFrame, layout: Layout, text: str, answer: Answer) -> Checked:
@@ -91,7 +93,7 @@ def _asked(layout: Layout, answer: Answer, flat: DataFrame, text: str, query: Ca
         return compare(layout, answer, _ids(query()))
     except PenstockError as error:
         return Outcome.REFUSED, str(error)
-    except PySparkException as error:
+    except _SPARK_ERRORS as error:
         if answer.doubtful or _raises(flat, text):
             return Outcome.REFUSED, "Spark raises"
         return Outcome.WRONG, f"raises {type(error).__name__}: {str(error)[:400]}"
@@ -103,7 +105,7 @@ def _raises(flat: DataFrame, text: str) -> bool:
     """Whether plain Spark raises too when it filters: it may look at parts of a predicate in another order."""
     try:
         flat.where(text).select(ID).collect()
-    except PySparkException:
+    except _SPARK_ERRORS:
         return True
     return False
 
