@@ -61,7 +61,7 @@ class TableContract(SourceContract):
     @pytest.fixture(scope="class")
     @classmethod
     def make(cls) -> Make:
-        """Writes rows as a table of the layout and opens it."""
+        """Writes rows as a table of the layout and opens it; each layout overrides this."""
         raise NotImplementedError
 
     @pytest.fixture(scope="class")

@@ -55,7 +55,7 @@ def trap(place: str, base: Path, open_at: Open) -> Callable[[str], HiveTable]:
     def built(name: str) -> HiveTable:
         layout = LAYOUTS[name]
         if layout.only_on_disk and place != "disk":
-            pytest.skip("the server makes another name of it")
+            pytest.skip("the name exists on a local disk only: the S3 server of the tests changes it")
         return open_at(layout.build(base), layout.partition_by)
 
     return built

@@ -143,16 +143,16 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(status, "application/json", json.dumps({"error": {"message": message}}), headers)
 
     def _send(self, status: HTTPStatus, kind: str, body: str, headers: dict[str, str] | None = None) -> None:
-        octets = body.encode()
+        content = body.encode()
         self.send_response(status)
         closing = {"Connection": "close"} if self.close_connection else {}
         for name, value in {**_HEADERS, **closing, **(headers or {})}.items():
             self.send_header(name, value)
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
-        self.send_header("Content-Length", str(len(octets)))
+        self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(octets)
+            self.wfile.write(content)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Requests are not logged: predicates hold what people look for."""

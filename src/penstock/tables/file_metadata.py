@@ -58,5 +58,5 @@ def spark_url(name: str) -> str:
     >>> spark_url("/t/a.parquet")
     'file:/t/a.parquet'
     """
-    escaped = _NOT_IN_URLS.sub(lambda match: "".join(f"%{octet:02X}" for octet in match.group().encode()), name)
+    escaped = _NOT_IN_URLS.sub(lambda match: "".join(f"%{byte:02X}" for byte in match.group().encode()), name)
     return "file:" + escaped.removeprefix("file://") if name.startswith(("file:///", "/")) else escaped

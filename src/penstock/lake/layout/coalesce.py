@@ -124,7 +124,7 @@ def from_properties(properties: Mapping[str, str], kinds: Mapping[str, IcebergTy
 
 
 def internal(values: Sequence[Any], kinds: Sequence[Any]) -> tuple[Any, ...]:
-    """One tuple of JSON's single values as manifests have them: dates and times as numbers, a uuid as its octets."""
+    """One tuple of JSON's single values as manifests have them: dates and times as numbers, a uuid as its bytes."""
     from pyiceberg.conversions import from_json
     from pyiceberg.types import BooleanType, IntegerType, LongType, StringType
 
@@ -135,7 +135,7 @@ def internal(values: Sequence[Any], kinds: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def as_stored(value: Any, kind: IcebergType | None) -> Any:
-    """A value of Python's as a manifest has it: dates and times as numbers, a uuid as its octets."""
+    """A value of Python's as a manifest has it: dates and times as numbers, a uuid as its bytes."""
     from pyiceberg.expressions.literals import literal
     from pyiceberg.utils.datetime import date_to_days, datetime_to_micros, time_to_micros
 
@@ -157,7 +157,7 @@ def as_stored(value: Any, kind: IcebergType | None) -> Any:
 
 
 def as_python(value: Any, kind: IcebergType) -> Any:
-    """A value as a manifest has it as PyIceberg takes it for JSON: a uuid is no octets there."""
+    """A value as a manifest has it as PyIceberg takes it for JSON: a uuid is not bytes there."""
     return UUID(bytes=value) if str(kind) == "uuid" and isinstance(value, bytes) else value
 
 

@@ -23,10 +23,10 @@ import org.roaringbitmap.buffer.ImmutableRoaringBitmap;
 public class Deleted {
   /** True or false; null where there is no set. */
   public static Column contains(Column set, Column number) {
-    Expression octets = (Expression) make(StaticInvoke.class, new Object[] {
+    Expression serialized = (Expression) make(StaticInvoke.class, new Object[] {
         ByteBuffer.class, new ObjectType(ByteBuffer.class), "wrap", one(ExpressionUtils.expression(set))});
     Expression bitmap = (Expression) make(NewInstance.class, new Object[] {
-        ImmutableRoaringBitmap.class, one(octets), none(), Boolean.TRUE, new ObjectType(ImmutableRoaringBitmap.class)});
+        ImmutableRoaringBitmap.class, one(serialized), none(), Boolean.TRUE, new ObjectType(ImmutableRoaringBitmap.class)});
     Object legacy = EvalMode$.MODULE$.LEGACY(); // numbers above 2^31 are negative ints to Roaring
     Expression place = (Expression) make(Cast.class, new Object[] {
         ExpressionUtils.expression(number), DataTypes.IntegerType, scala.Option.empty(), legacy});

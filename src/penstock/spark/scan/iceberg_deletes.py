@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from penstock.tables.iceberg.metadata.version import Version
 
 _EQUALITY = 2
-_HEADER = 12  # of a 64-bit bitmap that has one part: a count of eight octets, a key of four
+_HEADER = 12  # of a 64-bit bitmap that has one part: a count of eight bytes, a key of four
 
 
 @dataclass(frozen=True)
@@ -112,11 +112,11 @@ def deleted_positions(bitmap: Any, path: str) -> str | None:
     """A bitmap of 64 bits in the form that Spark's classes read, as base64; None when it is empty."""
     if not bitmap:
         return None
-    octets = bitmap.serialize()
-    if int.from_bytes(octets[:8], "little") != 1 or int.from_bytes(octets[8:_HEADER], "little") != 0:
+    serialized = bitmap.serialize()
+    if int.from_bytes(serialized[:8], "little") != 1 or int.from_bytes(serialized[8:_HEADER], "little") != 0:
         message = f"{path} has deleted rows behind the first 4,294,967,296"
         raise LakeError(f"{message}, which is not supported", hint="compact the table's files")
-    return base64.b64encode(octets[_HEADER:]).decode()
+    return base64.b64encode(serialized[_HEADER:]).decode()
 
 
 def deletes_listed(deletes: Sequence[DeleteFile], numbers: Mapping[str, int]) -> str | None:

@@ -1,7 +1,7 @@
 """What Spark's filters on a relation mean in the columns of the Iceberg table behind it.
 
 A filter arrives in the relation's names and in terms of the projection above it: the text of a uuid is an expression on
-octets, a column with several names in files is the first of them that is not null, a field of a renamed struct lies
+bytes, a column with several names in files is the first of them that is not null, a field of a renamed struct lies
 behind a cast, a hot key of a map is its sidecar. These forms are known and turned back into the column. Anything else
 says nothing, which keeps files. What is left of a shredded map answers for its other keys, and for nothing else.
 """

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyiceberg.types import NestedField
     from pyspark.sql import DataFrame, SparkSession
 
-_SMALL = 64 << 20  # octets of delete files that are broadcast without asking
+_SMALL = 64 << 20  # bytes of delete files that are broadcast without asking
 _KEY, _GONE = "__penstock_key_", "__penstock_gone_"
 
 

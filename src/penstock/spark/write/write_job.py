@@ -343,7 +343,7 @@ def _keys(tasks: int) -> list[int]:
 
 
 def _spark_hash(number: int) -> int:
-    """Spark's hash of an int: Murmur3 of its four octets with seed 42.
+    """Spark's hash of an int: Murmur3 of its four bytes with seed 42.
 
     >>> _spark_hash(0), _spark_hash(1)
     (933211791, -559580957)

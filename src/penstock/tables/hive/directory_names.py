@@ -50,20 +50,20 @@ def plain_texts(names: Sequence[str], key: str) -> tuple[pa.Array, Mask]:
     """The texts behind `key=`, and for which of the names that is all there is to say; the others need `parse_name`."""
     try:
         array = pa.array(names, pa.string())
-    except UnicodeEncodeError:  # octets that are no text: one of them is enough to look at each alone
+    except UnicodeEncodeError:  # bytes that are not text: one of them is enough to look at each alone
         return pa.nulls(len(names), pa.string()), np.zeros(len(names), np.bool_)
     prefix = f"{key}="
     texts = pc.utf8_slice_codeunits(array, len(prefix))
     plain = mask_of(pc.starts_with(array, prefix))
-    octets = np.frombuffer(array.buffers()[2] or b"", np.uint8)
-    if _ODD[octets].any():
+    raw_bytes = np.frombuffer(array.buffers()[2] or b"", np.uint8)
+    if _ODD[raw_bytes].any():
         plain &= ~mask_of(pc.match_substring_regex(array, r"[\x00-\x1f\x7f%]"))
     special = pc.is_in(texts, pa.array([".", "..", DEFAULT_PARTITION]))
     return texts, plain & ~mask_of(special)
 
 
 def check_utf8(name: str, where: str) -> None:
-    """Refuse a name of octets that are no text: a local disk takes any."""
+    """Refuse a name of bytes that are not text: a local disk takes any."""
     if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
         raise LayoutError(f"{name!r} in {where} is not UTF-8", hint="rename it")
 
@@ -77,9 +77,9 @@ def _decode(raw: str, name: str, where: str) -> str:
             f"partition directory {name!r} in {where}: a % that is no escape", hint="rename it (%25 is a %)"
         )
     else:
-        octets = _ESCAPE.sub(lambda match: chr(int(match.group(1), 16)), _latin(raw)).encode("latin-1")
+        raw_bytes = _ESCAPE.sub(lambda match: chr(int(match.group(1), 16)), _latin(raw)).encode("latin-1")
         try:
-            text = octets.decode()
+            text = raw_bytes.decode()
         except UnicodeDecodeError:
             raise LayoutError(f"partition directory {name!r} in {where} is not UTF-8", hint="rename it") from None
     if text in (".", "..") or _CONTROL.search(text):
@@ -88,5 +88,5 @@ def _decode(raw: str, name: str, where: str) -> str:
 
 
 def _latin(raw: str) -> str:
-    """UTF-8 octets as characters, so that escaped and plain octets can be mixed."""
+    """UTF-8 bytes as characters, so that escaped and plain bytes can be mixed."""
     return raw.encode().decode("latin-1")

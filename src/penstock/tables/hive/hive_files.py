@@ -111,7 +111,7 @@ def _column(column: pa.Array, name: str, field: pa.Field, url: str) -> pa.Array:
 
 
 def _is_read_as(file_type: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether Spark reads a file's type as another: a wider number, octets as text, moments without a zone as UTC's.
+    """Whether Spark reads a file's type as another: a wider number, bytes as text, moments without a zone as UTC's.
 
     Arrow would also make 5 of the text '5', and then fail on the next row.
     """

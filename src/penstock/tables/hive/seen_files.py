@@ -6,7 +6,7 @@ read once as long as fewer than `remember_files` files that are newer than it ha
 
 Partitions that wait for their marker are remembered too: when it comes, all their files are new, however old they are.
 
-Of each name 8 octets of a hash are kept, and 3 that tell whether the file is still the one that was read.
+Of each name 8 bytes of a hash are kept, and 3 that tell whether the file is still the one that was read.
 """
 
 from __future__ import annotations

@@ -198,10 +198,10 @@ class Walk:
                 times.append(entry.modified_ns // 1_000_000 * 1_000)
                 self.written.append(entry.modified_ns // 1_000_000)
         names = [self.lister.storage.url_of(path) for path in paths]
-        octets = pa.array(sizes, pa.int64())
-        known = metadata_facts(names, octets, pa.array(times, pa.int64()))
+        file_sizes = pa.array(sizes, pa.int64())
+        known = metadata_facts(names, file_sizes, pa.array(times, pa.int64()))
         facts = [*self._facts(branch.texts_of(owners)), *known]
-        return Containers(len(paths), facts, pa.array(names, pa.string()), None, octets)
+        return Containers(len(paths), facts, pa.array(names, pa.string()), None, file_sizes)
 
     def _too_deep(self, entry: Entry, where: str) -> LayoutError:
         place, last = self.lister.storage.url_of(f"{where}/{entry.name}"), self.columns[-1].name

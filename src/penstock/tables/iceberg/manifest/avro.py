@@ -176,10 +176,10 @@ def _read_long(data: bytes, at: int) -> tuple[int, int]:
     while True:
         if at >= len(data) or shift > 63:
             raise ValueError("its header is cut short")
-        octet = data[at]
-        number |= (octet & 127) << shift
+        byte = data[at]
+        number |= (byte & 127) << shift
         at, shift = at + 1, shift + 7
-        if octet < 128:
+        if byte < 128:
             return (number >> 1) ^ -(number & 1), at
 
 
@@ -192,8 +192,8 @@ def _read_bytes(data: bytes, at: int) -> tuple[bytes, int]:
 
 def _long(number: int) -> bytes:
     number = (number << 1) ^ (number >> 63)
-    octets = bytearray()
+    encoded = bytearray()
     while number > 127:
-        octets.append(number & 127 | 128)
+        encoded.append(number & 127 | 128)
         number >>= 7
-    return bytes([*octets, number])
+    return bytes([*encoded, number])

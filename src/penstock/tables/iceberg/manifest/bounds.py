@@ -100,10 +100,10 @@ def _numbers(values: pa.Array, to: pa.DataType, widths: Widths, upper: bool | No
     decoded = np.zeros(len(values), storage.to_pandas_dtype())
     known = np.zeros(len(values), np.bool_)
     for width, reading in widths.items():
-        rows, octets = of_length(values, width)
+        rows, raw_bytes = of_length(values, width)
         if rows is None:
             continue
-        numbers, fits = _read(octets, reading, upper)
+        numbers, fits = _read(raw_bytes, reading, upper)
         decoded[rows] = numbers if fits is None else np.where(fits, numbers, 0)
         known[rows] = True if fits is None else fits
     array = pa.array(decoded, storage, mask=None if known.all() else ~known, from_pandas=False)
@@ -116,19 +116,19 @@ def _storage(t: pa.DataType) -> pa.DataType:
     return pa.int32() if t == pa.date32() else pa.int64()
 
 
-def _read(octets: npt.NDArray[np.uint8], reading: str, upper: bool | None) -> tuple[Numbers, Mask | None]:
+def _read(raw_bytes: npt.NDArray[np.uint8], reading: str, upper: bool | None) -> tuple[Numbers, Mask | None]:
     if reading == "days":
-        days = octets.view("<i4")[:, 0].astype(np.int64)
+        days = raw_bytes.view("<i4")[:, 0].astype(np.int64)
         fits = np.abs(days) <= _LAST_DAY
         return np.where(fits, days, 0) * MICROS_PER_DAY, fits
     if reading == "nanos":
-        nanos = octets.view("<i8")[:, 0]
+        nanos = raw_bytes.view("<i8")[:, 0]
         return (
             (nanos // 1000, nanos % 1000 == 0)
             if upper is None
             else (nanos // 1000 + (upper & (nanos % 1000 != 0)), None)
         )
-    numbers = octets.view(reading)[:, 0]
+    numbers = raw_bytes.view(reading)[:, 0]
     return numbers, ~np.isnan(numbers) if reading[1] == "f" else None
 
 
@@ -167,9 +167,9 @@ def as_text(values: pa.Array) -> pa.Array:
         return texts.take(encoded.indices)
 
 
-def _text(octets: bytes) -> str | None:
+def _text(raw_bytes: bytes) -> str | None:
     try:
-        return octets.decode()
+        return raw_bytes.decode()
     except UnicodeDecodeError:
         return None
 
@@ -181,13 +181,13 @@ def decimals(values: pa.Array, to: pa.DataType) -> pa.Array:
     known = np.zeros(size, np.bool_)
     lengths = np.unique(np.diff(_buffers(values)[0]))
     for width in lengths[(lengths >= 1) & (lengths <= 16)].tolist():
-        rows, octets = of_length(values, width)
+        rows, raw_bytes = of_length(values, width)
         if rows is None:
             continue
         known[rows] = True
-        negative = np.where(octets[:, :1] >= 128, np.uint8(255), np.uint8(0))
+        negative = np.where(raw_bytes[:, :1] >= 128, np.uint8(255), np.uint8(0))
         padded[rows, : 16 - width] = negative
-        padded[rows, 16 - width :] = octets
+        padded[rows, 16 - width :] = raw_bytes
     little = np.ascontiguousarray(padded[:, ::-1])
     validity = pa.array(known).buffers()[1] if size else None
     wide = pa.Array.from_buffers(pa.decimal128(38, to.scale), size, [validity, pa.py_buffer(little)])
@@ -198,16 +198,16 @@ def decimals(values: pa.Array, to: pa.DataType) -> pa.Array:
 
 def uuid_text(values: pa.Array) -> pa.Array:
     """Sixteen bytes as `f79c3e09-677c-4bbd-a479-3f349cb785e7`; anything else is null."""
-    rows, octets = of_length(values, 16)
+    rows, raw_bytes = of_length(values, 16)
     if rows is None:
         return pa.nulls(len(values), pa.string())
     digits = np.frombuffer(b"0123456789abcdef", np.uint8)
-    nibbles = np.empty((len(octets), 32), np.uint8)
-    nibbles[:, 0::2], nibbles[:, 1::2] = digits[octets >> 4], digits[octets & 15]
-    text = np.full((len(octets), 36), ord("-"), np.uint8)
+    nibbles = np.empty((len(raw_bytes), 32), np.uint8)
+    nibbles[:, 0::2], nibbles[:, 1::2] = digits[raw_bytes >> 4], digits[raw_bytes & 15]
+    text = np.full((len(raw_bytes), 36), ord("-"), np.uint8)
     text[:, [i for i in range(36) if i not in _UUID_HYPHENS]] = nibbles
-    offsets = np.arange(len(octets) + 1, dtype=np.int32) * 36
-    texts = pa.StringArray.from_buffers(len(octets), pa.py_buffer(offsets), pa.py_buffer(text))
+    offsets = np.arange(len(raw_bytes) + 1, dtype=np.int32) * 36
+    texts = pa.StringArray.from_buffers(len(raw_bytes), pa.py_buffer(offsets), pa.py_buffer(text))
     if isinstance(rows, slice):
         return texts
     places = np.full(len(values), -1, np.int64)

@@ -70,7 +70,7 @@ def _decoded(tuples: list[list[Any]], kinds: Sequence[Any], types: Sequence[Any]
             _array([None if values[i] is None else from_json(kind, values[i]) for values in tuples], t)
             for i, (kind, t) in enumerate(zip(kinds, types, strict=True))
         ]
-    except (
+    except (  # what PyIceberg and Arrow raise for a value that is not of its type; the file is kept then
         ArithmeticError,
         AttributeError,
         LookupError,

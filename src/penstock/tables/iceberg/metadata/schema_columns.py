@@ -3,7 +3,7 @@
 Names are for people; everything that a file or a manifest says is about an id. A column that was dropped and another
 that got its name later are two things, and only the id tells them apart.
 
-A uuid is its text, as Spark has no such type; its text sorts as its octets do. Types that neither Spark nor the core
+A uuid is its text, as Spark has no such type; its text sorts as its bytes do. Types that neither Spark nor the core
 can hold (times in nanoseconds, variants, geometries) are said by name when a table that has them is opened.
 """
 
