@@ -15,6 +15,7 @@ from penstock.errors import PenstockError
 from tests.fixtures.iceberg_deletes import data_files
 from tests.fuzz.checks import Checked, Outcome
 from tests.fuzz.layout import Layout, ids_of, local
+from tests.fuzz.literals import literal
 from tests.fuzz.oracle import Answer
 from tests.fuzz.predicates import Predicate
 from tests.fuzz.rows import ID, Rows, physical
@@ -41,11 +42,13 @@ Note = Callable[[str, str, Checked], None]
 
 @dataclass
 class Life:
-    """A table, the rows that it must have, and what happened to it."""
+    """A table, the rows that it must have, and what happened to it; `rng` draws the rows that are looked up."""
 
     table: Any
     rows: Rows
     answers: dict[str, Answer | str]
+    rng: Random
+    by: Sequence[str] = ()
     live: set[int] = field(default_factory=set)
     events: list[str] = field(default_factory=list)
 
@@ -66,6 +69,19 @@ class Life:
         if sorted(ids) != sorted(self.live):
             lost, extra = self.live - set(ids), set(ids) - self.live
             return Outcome.WRONG, f"rows lost {sorted(lost)[:5]}, rows left over {sorted(extra)[:5]} ({message})"
+        return self._look_up(outcome, message)
+
+    def _look_up(self, outcome: Outcome, message: str) -> Checked:
+        """One row is found again by its own value of each column that the table is partitioned by."""
+        for column in (c for c in self.by if "(" not in c):
+            values = self.rows.table.column(column)
+            known = [i for i in sorted(self.live) if values[i].is_valid]
+            if not known:
+                continue
+            row = self.rng.choice(known)
+            where = f"{column} = {literal(physical(values.slice(row, 1))[0], values.type)}"
+            if row not in self.table.arrow(where, columns=[ID]).column(ID).to_pylist():
+                return Outcome.WRONG, f"row {row} is not found by {where} ({message})"
         return outcome, message
 
 
@@ -84,7 +100,7 @@ def managed_layout(
     by, coalesced = _partitioning(rng, rows)
     shred = {c: _keys(rng) for c, t in rows.types.items() if t == "map" and rng.random() < 0.7}
     table = lake.create_table(NAME, rows.table.schema, by, coalesce=coalesced or None, shred=shred or None)
-    life = Life(table, rows, answers, events=[f"partition by {by}, coalesce {coalesced}, shred {shred}"])
+    life = Life(table, rows, answers, rng, by, events=[f"partition by {by}, coalesce {coalesced}, shred {shred}"])
     groups = rows.groups()
     parts = [groups[i::3] for i in range(3)]
     certain = [p.text for p in predicates if isinstance(a := answers[p.text], Answer) and not a.raised.any()]
@@ -112,6 +128,9 @@ def _partitioning(rng: Random, rows: Rows) -> tuple[list[str], list[str]]:
         fields.append(transform.format(column))
         if transform == "{}" and rng.random() < 0.8:
             coalesced.append(column)
+    doubles = [c for c in candidates if rows.types[c] == "double" and c not in fields]
+    if doubles and rng.random() < 0.4:  # of all values, doubles are the easiest to lose digits of in a manifest
+        fields.append(rng.choice(doubles))
     return fields, coalesced
 
 
