@@ -262,17 +262,9 @@ def _print(result: dict[str, Any]) -> None:
 
     title = f"the same log, and what {len(QUERIES)} questions with the same answers open and read"
     shown = Table(title=title, title_justify="left")
-    for name in (
-        "kept as",
-        "files",
-        "bytes",
-        "written in",
-        "opened",
-        "read",
-        "planned in",
-        "answered in",
-    ):
-        shown.add_column(name, justify="left" if name == "kept as" else "right")
+    shown.add_column("kept as")
+    for name in ("files", "bytes", "written in", "opened", "read", "planned in", "answered in"):
+        shown.add_column(name, justify="right")
     for each in result["tables"]:
         sizes = (f"{each['files']:,}", human_bytes(each["bytes"]), f"{each['written_seconds']:.1f} s")
         opened = (f"{each['files_opened']:,}", human_bytes(each["bytes_read"]))

@@ -4,11 +4,14 @@
 imports its own module when it runs.
 """
 
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
 import click
 
 from penstock import __version__
-from penstock.cli.group import Commands
-from penstock.cli.predicated import Predicated
+from penstock.cli.group import Commands, Predicated
 
 _EXAMPLES = """\b
 Examples:
@@ -30,7 +33,16 @@ def main() -> None:
     """Only the files that a query needs get through."""
 
 
+def _together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Several options as one decorator; `--help` shows them in this order."""
+    return lambda command: reduce(lambda decorated, option: option(decorated), reversed(options), command)
+
+
 _PATH = click.Path(readable=False)  # a name is fine too; shells complete it as a path
+_table = click.argument("table", type=_PATH)
+_where = click.option("--where", help="A predicate in Spark SQL.")
+_path = click.option("--path", help="A LIKE pattern that a file's URL must match.")
+_no_advice = click.option("--no-advice", is_flag=True, help="Leave the advice out, which reads a sample of maps.")
 _json = click.option("--json", is_flag=True, help="Print for machines.")
 _partition_by = click.option(
     "--partition-by", default="auto", show_default=True, help="Partition columns of a path: 'dt date, app string'."
@@ -41,18 +53,16 @@ _catalog = click.option("--catalog", help="A catalog of PyIceberg's configuratio
 _snapshot = click.option("--snapshot", help="A snapshot's id, a time, a tag or a branch of an Iceberg table.")
 _storage = click.option("--storage", help="A catalog of PyIceberg's configuration whose storage settings are used.")
 _timezone = click.option("--timezone", help="The zone of times without one.  [default: UTC, or as it was registered]")
+_lake = _together(_warehouse, _catalog)
+_place = _together(_partition_by, _storage, _timezone, _lake)
+_version = _together(_place, _snapshot)
 
 
 @main.command(cls=Predicated)
-@click.argument("table", type=_PATH)
-@click.option("--where", help="A predicate in Spark SQL.")
-@click.option("--path", help="A LIKE pattern that a file's URL must match.")
-@_partition_by
-@_storage
-@_timezone
-@_warehouse
-@_catalog
-@_snapshot
+@_table
+@_where
+@_path
+@_version
 @_json
 def explain(where: str | None, path: str | None, json: bool, **place: str) -> None:
     """Show which files of TABLE a query needs, and why.
@@ -65,14 +75,9 @@ def explain(where: str | None, path: str | None, json: bool, **place: str) -> No
 
 
 @main.command(cls=Predicated)
-@click.argument("table", type=_PATH)
-@click.option("--where", help="A predicate in Spark SQL.")
-@_partition_by
-@_storage
-@_timezone
-@_warehouse
-@_catalog
-@_snapshot
+@_table
+@_where
+@_version
 @_json
 def partitions(where: str | None, json: bool, **place: str) -> None:
     """List the partitions of TABLE with their files and bytes."""
@@ -82,8 +87,7 @@ def partitions(where: str | None, json: bool, **place: str) -> None:
 
 
 @main.command()
-@_warehouse
-@_catalog
+@_lake
 @_json
 def tables(warehouse: str, catalog: str | None, json: bool) -> None:
     """List the tables of a warehouse or catalog."""
@@ -94,8 +98,7 @@ def tables(warehouse: str, catalog: str | None, json: bool) -> None:
 
 @main.command()
 @click.argument("query")
-@_warehouse
-@_catalog
+@_lake
 @click.option("--limit", type=click.IntRange(0), default=100, show_default=True, help="How many rows to print at most.")
 @_json
 def sql(query: str, warehouse: str, catalog: str | None, limit: int, json: bool) -> None:
@@ -107,8 +110,7 @@ def sql(query: str, warehouse: str, catalog: str | None, limit: int, json: bool)
 
 @main.command(short_help="Show skew, and what sharing files would change.")
 @click.argument("table")
-@_warehouse
-@_catalog
+@_lake
 @_json
 def advise(json: bool, **place: str) -> None:
     """Show how skewed the partitions of TABLE are, and what coalescing would change."""
@@ -120,8 +122,7 @@ def advise(json: bool, **place: str) -> None:
 @main.command(cls=Predicated, short_help="Merge small files; put rows where the rule wants them.")
 @click.argument("table")
 @click.option("--where", help="Only files that may hold such rows: a predicate in Spark SQL.")
-@_warehouse
-@_catalog
+@_lake
 @_json
 def compact(where: str | None, json: bool, **place: str) -> None:
     """Merge small files of TABLE, and put rows where its rule wants them."""
@@ -134,8 +135,7 @@ def compact(where: str | None, json: bool, **place: str) -> None:
 @click.argument("table")
 @click.option("--older-than", default="5 days", show_default=True, help="An age such as '12 hours', or a moment.")
 @click.option("--keep-last", default=1, show_default=True, help="How many snapshots of each branch stay anyway.")
-@_warehouse
-@_catalog
+@_lake
 @_json
 def expire(older_than: str, keep_last: int, json: bool, **place: str) -> None:
     """Remove old snapshots of TABLE, and the files that only they needed."""
@@ -148,8 +148,7 @@ def expire(older_than: str, keep_last: int, json: bool, **place: str) -> None:
 @click.argument("table")
 @click.option("--older-than", default="3 days", show_default=True, help="An age of an hour or more, or a moment.")
 @click.option("--dry-run", is_flag=True, help="Only tell which files would be removed.")
-@_warehouse
-@_catalog
+@_lake
 @_json
 def sweep(older_than: str, dry_run: bool, json: bool, **place: str) -> None:
     """Remove files in the folders of TABLE that no snapshot has."""
@@ -172,8 +171,7 @@ def sweep(older_than: str, dry_run: bool, json: bool, **place: str) -> None:
 @click.option("--source-partition-by", default="auto", show_default=True,
               help="Partition columns of the source's directories: 'dt date, app string'.")  # fmt: skip
 @_storage
-@_warehouse
-@_catalog
+@_lake
 @_json
 def ingest(json: bool, **place: str) -> None:
     """Write the rows of SOURCE to TABLE with Spark; the table is made when there is none.
@@ -186,8 +184,8 @@ def ingest(json: bool, **place: str) -> None:
 
 
 @main.command(cls=Predicated, short_help="Print rows that match, and those that come.")
-@click.argument("table", type=_PATH)
-@click.option("--where", help="A predicate in Spark SQL.")
+@_table
+@_where
 @click.option("--columns", help="What is read: 'id, headers['content-type']'.")
 @click.option("--starting", default="earliest", show_default=True,
               help="earliest, latest, a time, a partition (dt=2026-05-17), or a snapshot or tag.")  # fmt: skip
@@ -201,52 +199,28 @@ def ingest(json: bool, **place: str) -> None:
               help="Seconds between two looks when nothing is new.")  # fmt: skip
 @click.option("--allow-filter-change", is_flag=True, help="Go on from a position that was made with another filter.")
 @click.option("--position", help="A file that keeps where the stream stands; it goes on from there.")
-@_partition_by
-@_storage
-@_timezone
-@_warehouse
-@_catalog
+@_place
 @_json
-def stream(
-    where: str | None,
-    columns: str | None,
-    starting: str,
-    order: str | None,
-    marker: str | None,
-    on_change: str | None,
-    count: bool,
-    limit: int | None,
-    once: bool,
-    interval: float,
-    allow_filter_change: bool,
-    position: str | None,
-    json: bool,
-    **place: str,
-) -> None:
+def stream(count: bool, limit: int | None, once: bool, interval: float, position: str | None, **place: Any) -> None:
     """Print the rows of TABLE that match, and those that come, until it is stopped.
 
     TABLE is a name, or the path or URL of a Hive layout. No Spark is needed.
     """
-    from penstock.cli.stream_command import Printing
+    from penstock.cli.stream_command import STREAM_OPTIONS, Printing
     from penstock.cli.stream_command import stream as run
 
-    options = {"where": where, "columns": columns, "starting": starting, "order": order, "marker": marker}
-    options |= {"on_change": on_change, "allow_filter_change": str(allow_filter_change)}
+    json = place.pop("json")
+    options = {name: place.pop(name) for name in STREAM_OPTIONS}
     run(place, options, Printing(count, json, limit, once, interval, position))
 
 
 @main.command(cls=Predicated, short_help="Write an HTML page about a table and a query.")
-@click.argument("table", type=_PATH)
-@click.option("--where", help="A predicate in Spark SQL.")
-@click.option("--path", help="A LIKE pattern that a file's URL must match.")
+@_table
+@_where
+@_path
 @click.option("-o", "--output", default="report.html", show_default=True, help="The file that is written.")
-@click.option("--no-advice", is_flag=True, help="Leave the advice out, which reads a sample of maps.")
-@_partition_by
-@_storage
-@_timezone
-@_warehouse
-@_catalog
-@_snapshot
+@_no_advice
+@_version
 @_json
 def report(where: str | None, path: str | None, output: str, no_advice: bool, json: bool, **place: str) -> None:
     """Write a page about TABLE: a map of it, what a query reads, and why.
@@ -259,16 +233,11 @@ def report(where: str | None, path: str | None, output: str, no_advice: bool, js
 
 
 @main.command(short_help="Show that page live, with a field for the query.")
-@click.argument("table", type=_PATH)
+@_table
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port.  [default: a free one]")
 @click.option("--open", "show", is_flag=True, help="Open the page in the browser.")
-@click.option("--no-advice", is_flag=True, help="Leave the advice out, which reads a sample of maps.")
-@_partition_by
-@_storage
-@_timezone
-@_warehouse
-@_catalog
-@_snapshot
+@_no_advice
+@_version
 @_json
 def serve(port: int, show: bool, no_advice: bool, json: bool, **place: str) -> None:
     """Show the page of `penstock report` live, on this machine only, with a field for predicates. It writes nothing."""

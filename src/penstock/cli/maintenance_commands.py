@@ -9,12 +9,11 @@ from typing import Any
 
 from penstock.cli.output import echo
 from penstock.errors import LakeError
+from penstock.progress import progress
 
 
 def advise(place: Mapping[str, str], json: bool) -> None:
     """What the partitions look like, and what coalescing would change."""
-    from penstock.progress import progress
-
     with progress(f"reading the partitions of {place['table']}"):
         advice = managed_table(place).advise()
     _show(advice, json)
@@ -22,8 +21,6 @@ def advise(place: Mapping[str, str], json: bool) -> None:
 
 def compact(place: Mapping[str, str], where: str | None, json: bool) -> None:
     """Put rows where the rule wants them."""
-    from penstock.progress import progress
-
     with progress(f"compacting {place['table']}"):
         done = managed_table(place).compact(where=where)
     _show(done, json)
@@ -31,8 +28,6 @@ def compact(place: Mapping[str, str], where: str | None, json: bool) -> None:
 
 def expire(place: Mapping[str, str], older_than: str, keep_last: int, json: bool) -> None:
     """Remove old snapshots."""
-    from penstock.progress import progress
-
     with progress(f"removing snapshots of {place['table']}"):
         done = managed_table(place).expire(older_than, keep_last=keep_last)
     _show(done, json)
@@ -40,8 +35,6 @@ def expire(place: Mapping[str, str], older_than: str, keep_last: int, json: bool
 
 def sweep(place: Mapping[str, str], older_than: str, dry_run: bool, json: bool) -> None:
     """Remove files that no snapshot has."""
-    from penstock.progress import progress
-
     with progress(f"sweeping {place['table']}"), _without_force():
         done = managed_table(place).sweep(older_than, dry_run=dry_run)
     if dry_run and not json:

@@ -6,7 +6,9 @@ of the window, or make one name look like another. So what a terminal would obey
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
 
 import click
 
@@ -16,6 +18,21 @@ from penstock.errors import printable
 def echo(text: str, err: bool = False) -> None:
     """Print a text; line breaks and tabs are the command's own, and stay."""
     click.echo(printable(text, keep="\n\t"), err=err)
+
+
+def as_json(value: Any, indent: int | None = None) -> str:
+    """Rows as machines read them: maps are objects, whatever their keys are.
+
+    >>> as_json({"m": {1: {None: 2.5}}})
+    '{"m": {"1": {"None": 2.5}}}'
+    """
+    return json.dumps(_plain(value), indent=indent, default=str)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def with_options(text: str, command: click.Command | None) -> str:

@@ -12,21 +12,22 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
-from penstock.cli.json_rows import as_json
-from penstock.cli.output import echo
+from penstock.cli.output import as_json, echo
 from penstock.cli.table_commands import open_table, tell
 from penstock.errors import LakeError, printable
 from penstock.progress import counted, is_shown
 from penstock.stream.feed import Feed, Limit, Look
 from penstock.stream.position import OTHER_FILTER
 from penstock.stream.stream_options import as_options
+
+STREAM_OPTIONS = ("where", "columns", "starting", "order", "marker", "on_change", "allow_filter_change")
 
 
 @dataclass
@@ -65,18 +66,6 @@ class Told:
         return " · ".join(parts)
 
 
-class Line(Protocol):
-    """The last line of a terminal."""
-
-    def show(self, text: str) -> None:
-        """Show a text on it."""
-        ...
-
-    def away(self) -> AbstractContextManager[None]:
-        """Nothing is on it as long as rows are printed."""
-        ...
-
-
 def stream(place: Mapping[str, str], options: Mapping[str, Any], printing: Printing) -> None:
     """Print what comes until it is enough, or until somebody stops it."""
     with warnings.catch_warnings(record=True) as caught:
@@ -104,7 +93,7 @@ def _own_hints(position: str | None) -> Iterator[None]:
         raise LakeError(message, hint=hint) from None
 
 
-def _follow(feed: Feed, printing: Printing, progress: Told, line: Line) -> None:
+def _follow(feed: Feed, printing: Printing, progress: Told, line: _Line) -> None:
     position = _saved(printing.position) or feed.start()
     if printing.once:
         feed.stop_at_present()
@@ -191,42 +180,34 @@ def _save(path: str | None, position: Mapping[str, Any]) -> None:
         raise LakeError(f"the position cannot be kept in {path}: {error}", hint="give another file") from None
 
 
-class _NoLine:
-    """Where there is no terminal, nothing is shown."""
+class _Line:
+    """The line below what is printed; where there is no terminal, nothing is shown."""
 
-    def show(self, text: str) -> None:
-        """Nothing."""
-
-    def away(self) -> AbstractContextManager[None]:
-        """Nothing is there anyway."""
-        return nullcontext()
-
-
-class _LiveLine:
-    """The line below what is printed."""
-
-    def __init__(self, status: Any) -> None:
+    def __init__(self, status: Any | None) -> None:
         self._status = status
 
     def show(self, text: str) -> None:
         """Another text."""
-        self._status.update(text)
+        if self._status is not None:
+            self._status.update(text)
 
     @contextmanager
     def away(self) -> Iterator[None]:
         """Erase it, and draw it again afterwards: rows and the line may share a terminal."""
-        self._status.stop()
+        if self._status is not None:
+            self._status.stop()
         yield
-        self._status.start()
+        if self._status is not None:
+            self._status.start()
 
 
 @contextmanager
-def _live_line() -> Iterator[Line]:
+def _live_line() -> Iterator[_Line]:
     """The last line of a terminal, or nothing elsewhere."""
     if not is_shown():
-        yield _NoLine()
+        yield _Line(None)
         return
     from rich.console import Console
 
     with Console(stderr=True).status("looking …") as status:
-        yield _LiveLine(status)
+        yield _Line(status)

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from penstock.cli.json_rows import as_json
-from penstock.cli.output import echo, echo_note
+from penstock.cli.output import as_json, echo, echo_note
 from penstock.errors import printable
 from penstock.expr.kernels.zones import in_zone
 from penstock.progress import progress
@@ -54,9 +53,8 @@ def _readable(partitions: Any, zone: str) -> tuple[list[str], list[list[Any]]]:
     from penstock.prune.plan_report import human_bytes
 
     columns = {name: [in_zone(value, zone) for value in values] for name, values in partitions.to_pydict().items()}
-    is_iceberg = "list" in str(
-        partitions.schema[-1].type
-    )  # a layout has partition columns of any name before two numbers
+    # A layout has partition columns of any name before two numbers.
+    is_iceberg = "list" in str(partitions.schema[-1].type)
     quiet = {"spec_id": len(set(columns["spec_id"])) < 2, "shared": True, "unknown": True} if is_iceberg else {}
     quiet |= {name: not any(columns[name]) for name in ("shared_files", "deletes") if is_iceberg}
     shown = {name: values for name, values in columns.items() if not quiet.get(name)}
