@@ -83,17 +83,13 @@ def _negate(test: Expr) -> Expr:
 
 def _test(node: Expr) -> Expr:
     if node.type == pa.bool_() and node.children and all(isinstance(c, Literal) for c in node.children):
-        value = evaluate_constant(node, "UTC") if _constant_tests(node) else None
+        value = evaluate_constant(node, "UTC") if isinstance(node, Compare | In | IsNull) else None
         return node if value is None else {True: TRUE, False: FALSE}.get(value[0], NULL)
     if isinstance(node, Compare):
         return _compare(node)
     if isinstance(node, In):
         return _membership(node)
     return node
-
-
-def _constant_tests(node: Expr) -> bool:
-    return isinstance(node, Compare | In | IsNull)
 
 
 def _compare(node: Compare) -> Expr:

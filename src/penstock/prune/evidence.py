@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from penstock.expr.functions.laws import Path, lawful_path
 from penstock.expr.kernels.evaluate import evaluate, unevaluable
+from penstock.expr.kernels.physical import mask_of
 from penstock.expr.kernels.vector import Mask
 from penstock.expr.tree import Expr, is_term, terms_of
 from penstock.prune.column_pairs import Span, meet, pair_possible, paired_terms
@@ -27,7 +28,7 @@ from penstock.prune.domain import Domain
 from penstock.prune.facts import Bounds, Derived, Exact, Term, Tuples
 from penstock.prune.image import image
 from penstock.prune.question import AllOf, Arm, Check, Question
-from penstock.prune.ranges import Rows, at, mask_of
+from penstock.prune.ranges import Rows, at
 from penstock.prune.transforms import transform_of
 
 Positions = npt.NDArray[np.int64]

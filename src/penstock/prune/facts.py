@@ -24,13 +24,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.expr.kernels.physical import mask_of
 from penstock.expr.kernels.vector import Mask
 from penstock.expr.tree import Expr
 from penstock.expr.types import is_float
 from penstock.prune.column_pairs import Span
 from penstock.prune.domain import Domain
 from penstock.prune.ordered_keys import INT64_MAX, INT64_MIN, array_keys, is_comparable, key_of, next_prefix
-from penstock.prune.ranges import Ranges, Rows, at, mask_of
+from penstock.prune.ranges import Ranges, Rows, at
 from penstock.prune.transforms import transform_of
 
 

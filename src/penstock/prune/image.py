@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.expr.functions.laws import Path, carry, carry_exactly
+from penstock.expr.kernels.physical import mask_of
 from penstock.expr.kernels.python_values import from_arrow
 from penstock.expr.kernels.vector import Mask
 from penstock.expr.tree import Expr
@@ -31,7 +32,7 @@ from penstock.expr.types import is_float
 from penstock.prune.domain import Domain
 from penstock.prune.facts import Bounds, Codes, Derived, Exact, SetWitness
 from penstock.prune.ordered_keys import key_of
-from penstock.prune.ranges import Ranges, Rows, at, mask_of
+from penstock.prune.ranges import Ranges, Rows, at
 from penstock.prune.transforms import transform_of
 
 _MOST_IMAGES = 4

@@ -24,6 +24,7 @@ from penstock.expr.tree import Expr
 from penstock.expr.types import is_float
 from penstock.prune.domain import Domain
 from penstock.prune.facts import Bounds, Derived, Exact, Fact, SetWitness
+from penstock.prune.image import source_of
 from penstock.prune.ordered_keys import array_keys, has_int64_keys, is_comparable, key_of, value_of
 from penstock.prune.ranges import Ranges, Rows, at
 from penstock.prune.transform_functions import transform_function
@@ -137,19 +138,11 @@ def _has_span(part: Exact | Bounds) -> bool:
 
 def _span(part: Exact | Bounds) -> tuple[pa.Array, pa.Array] | None:
     """The range of source values that a fact implies for each container, closed at both ends; null is unknown."""
-    if not _has_span(part):
-        return None
-    if isinstance(part, Bounds):
-        ranges = part.ranges
-        return None if ranges is None else ranges.trusted()
-    assert isinstance(part.term, Derived)
-    codes, dictionary = part.encoded
-    ends = transform_of(part.term.transform).source_ranges(part.term.source.type, dictionary)
-    if ends is None:
-        return None
-    unknown = codes == len(dictionary) if part.known is None else (codes == len(dictionary)) | ~part.known
-    places = pa.array(codes, mask=unknown)
-    return ends[0].take(places), ends[1].take(places)
+    source = source_of(part, with_laws=True) if _has_span(part) else None
+    if source is None or source.entry is None:
+        return None if source is None else (source.lower, source.upper)
+    places = pa.array(source.entry)
+    return source.lower.take(places), source.upper.take(places)
 
 
 def _projected(part: Exact | Bounds, domain: Domain) -> Domain:

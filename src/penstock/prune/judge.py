@@ -27,6 +27,7 @@ import numpy.typing as npt
 import pyarrow.compute as pc
 
 from penstock.expr.kernels.evaluate import unevaluable
+from penstock.expr.kernels.physical import mask_of
 from penstock.expr.kernels.vector import Mask
 from penstock.expr.simplify import simplify
 from penstock.expr.sql_text import summarize
@@ -35,7 +36,7 @@ from penstock.prune.containers import Containers
 from penstock.prune.evidence import Evidence, Positions, Tally, Witness, evidence_of, possible, possible_by_tuples
 from penstock.prune.facts import Tuples
 from penstock.prune.question import NOTHING, Arm, Question, ask
-from penstock.prune.ranges import Rows, at, mask_of
+from penstock.prune.ranges import Rows, at
 from penstock.prune.truth import Truths
 from penstock.prune.verdict import Reason, Verdict
 

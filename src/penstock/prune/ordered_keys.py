@@ -25,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.expr.kernels.decimals import from_unscaled, to_unscaled
-from penstock.expr.kernels.python_values import to_arrow
+from penstock.expr.kernels.decimals import decimal_vector, from_unscaled, to_unscaled, unscaled
+from penstock.expr.kernels.physical import numbers, vector
 from penstock.expr.types import integer_range, is_decimal, is_float, is_integer, is_timestamp
 
 Key = Any  # int, str or bytes
@@ -110,18 +110,10 @@ def value_of(key: Key, t: pa.DataType) -> Any:
 
 def array_keys(values: pa.Array) -> Keys:
     """The keys of a column of a type with int64 keys; nulls get some key, the caller masks them."""
-    t = values.type
-    if values.null_count:
-        values = values.fill_null(to_arrow([False if t == pa.bool_() else 0], t)[0])
-    if t == pa.bool_():
-        return np.asarray(values.cast(pa.int8()).to_numpy().astype(np.int64))
-    if is_decimal(t):
-        words = np.frombuffer(values.buffers()[1], np.int64)
-        return words[2 * values.offset : 2 * (values.offset + len(values)) : 2].copy()
-    if is_float(t):
-        return _float_keys(values.to_numpy(zero_copy_only=False))
-    width = pa.int32() if t == pa.date32() else (pa.int64() if is_timestamp(t) else t)
-    return np.asarray(values.view(width).to_numpy(zero_copy_only=False), np.int64)
+    if is_decimal(values.type):
+        return unscaled(values, 0)
+    physical = numbers(values)
+    return _float_keys(physical) if is_float(values.type) else physical.astype(np.int64)
 
 
 def _float_keys(values: npt.NDArray[Any]) -> Keys:
@@ -144,17 +136,10 @@ def _float_layout(dtype: Any) -> tuple[Any, np.int64, np.int64]:
 
 def keys_to_array(keys: Keys, t: pa.DataType) -> pa.Array:
     """The column of values that have these keys: the way back from `array_keys`."""
-    if t == pa.bool_():
-        return pa.array(keys.astype(bool))
+    known = np.ones(len(keys), np.bool_)
     if is_decimal(t):
-        return pa.array([from_unscaled(int(k), t.scale) for k in keys], t)
-    if is_float(t):
-        return pa.array(_float_values(keys, np.float32 if t == pa.float32() else np.float64))
-    if t == pa.date32():
-        return pa.array(keys.astype(np.int32)).view(t)
-    if is_timestamp(t):
-        return pa.array(keys).view(t)
-    return pa.array(keys.astype(t.to_pandas_dtype()))
+        return decimal_vector(keys, t, known).values
+    return vector(_float_values(keys, t.to_pandas_dtype()) if is_float(t) else keys, t, known).values
 
 
 def _float_values(keys: Keys, dtype: Any) -> npt.NDArray[Any]:

@@ -152,12 +152,8 @@ def human_bytes(count: int) -> str:
     >>> human_bytes(999), human_bytes(32 * 1024 * 1024)
     ('999 B', '32.0 MiB')
     """
-    size = float(count)
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if size < 1024 or unit == "TiB":
-            return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    raise AssertionError("unreachable")
+    power = max(0, min(4, (count.bit_length() - 1) // 10))
+    return f"{count / 1024**power:.1f} {'KMGT'[power - 1]}iB" if power else f"{count} B"
 
 
 def _duration(seconds: float) -> str:

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.expr.kernels.compare import compare
+from penstock.expr.kernels.physical import mask_of
 from penstock.expr.kernels.python_values import to_arrow
 from penstock.expr.kernels.vector import Mask
 from penstock.expr.types import is_float
@@ -29,12 +30,6 @@ Rows = npt.NDArray[np.int64] | None  # positions of the containers in question; 
 S = TypeVar("S", bound=np.generic)
 _FEW_INTERVALS = 8
 _MANY_KEYS, _CELL_BITS, _MOST_IN_A_CELL = 20_000, 16, 8
-
-
-def mask_of(values: pa.Array) -> Mask:
-    """A boolean array as a NumPy mask, null as false."""
-    filled = values.fill_null(False) if values.null_count else values
-    return np.asarray(filled.to_numpy(zero_copy_only=False), np.bool_)
 
 
 def at(values: npt.NDArray[S], rows: Rows) -> npt.NDArray[S]:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from penstock.expr.functions.function import Constants, Function, Kernel, Signature
 from penstock.expr.functions.signatures import INT, STRING, Types, common, unary
-from penstock.expr.kernels.physical import all_valid, valid, vector
+from penstock.expr.kernels.physical import all_valid, mask_of, valid, vector
 from penstock.expr.kernels.vector import Mask, Vector
 from penstock.expr.types import common_type_of, is_decimal, is_nested, type_name
 
@@ -30,7 +30,7 @@ def _holds(condition: Vector) -> Mask:
     """Where a condition is true; null counts as false."""
     if pa.types.is_null(condition.values.type):
         return np.zeros(len(condition.values), np.bool_)
-    return np.asarray(condition.values.fill_null(False).to_numpy(zero_copy_only=False), np.bool_)
+    return mask_of(condition.values)
 
 
 def _chosen(takes: Mask, doubtful: Mask, value: Vector, other: Vector) -> Vector:
@@ -119,8 +119,7 @@ def _matches(maps: pa.Array, keys: pa.Array) -> tuple[Mask, Mask, np.ndarray[tup
     lengths = np.where(valid(maps), np.diff(offsets), 0)
     rows = np.repeat(np.arange(len(maps)), lengths)
     entries = np.arange(len(rows)) + np.repeat(offsets[:-1] - (np.cumsum(lengths) - lengths), lengths)
-    same = pc.equal(maps.keys.take(pa.array(entries, pa.int64())), keys.take(pa.array(rows, pa.int64())))
-    hits = np.asarray(same.fill_null(False).to_numpy(zero_copy_only=False), np.bool_)
+    hits = mask_of(pc.equal(maps.keys.take(pa.array(entries, pa.int64())), keys.take(pa.array(rows, pa.int64()))))
     counts = np.bincount(rows[hits], minlength=len(maps))
     place = np.zeros(len(maps), np.int64)
     place[rows[hits]] = entries[hits]

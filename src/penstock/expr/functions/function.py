@@ -53,29 +53,14 @@ Kernel = Callable[[Sequence[pa.Array], str], Vector]
 LawOf = Callable[[int, Constants], Law | None]
 
 
-def rising(argument: int, constants: Constants) -> Law | None:
-    """Never falls in any argument."""
-    return RISING
+def by_argument(*laws: Law | None) -> LawOf:
+    """The law of each argument; the last is that of all that follow."""
+    return lambda argument, constants: laws[min(argument, len(laws) - 1)]
 
 
-def falling(argument: int, constants: Constants) -> Law | None:
-    """Never rises in any argument."""
-    return FALLING
-
-
-def rising_first(argument: int, constants: Constants) -> Law | None:
-    """Never falls in the first argument."""
-    return RISING if argument == 0 else None
-
-
-def opposed(argument: int, constants: Constants) -> Law | None:
-    """Never falls in the first argument and never rises in the second."""
-    return (RISING, FALLING)[argument]
-
-
-def lawless(argument: int, constants: Constants) -> Law | None:
-    """Nothing is declared: only single values prune."""
-    return None
+rising, falling, opposed = by_argument(RISING), by_argument(FALLING), by_argument(RISING, FALLING)
+rising_first = by_argument(RISING, None)
+lawless = by_argument(None)  # only single values prune
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,9 @@ import pyarrow.compute as pc
 
 from penstock.expr.functions.function import Constants, Function, Kernel, Signature, falling, rising, rising_first
 from penstock.expr.functions.signatures import BIGINT, DOUBLE, INT, STRING, Types, as_int, common, unary
+from penstock.expr.kernels.compare import compare
 from penstock.expr.kernels.decimals import decimal_vector, unscaled
-from penstock.expr.kernels.physical import Numbers, all_valid, integer_vector, numbers, unchanged, valid, vector
+from penstock.expr.kernels.physical import Numbers, integer_vector, mask_of, numbers, unchanged, valid, vector
 from penstock.expr.kernels.vector import Mask, Vector
 from penstock.expr.types import MAX_PRECISION, decimal_for, is_decimal, is_float, is_integer, is_nested, is_numeric
 
@@ -174,14 +175,8 @@ def _extreme(beats: Callable[[pa.Array, pa.Array], Mask]) -> Kernel:
 
 
 def above(left: pa.Array, right: pa.Array) -> Mask:
-    """Where left > right in Spark's order: NaN is above everything and equal to itself; false at nulls."""
-    if is_float(left.type):
-        a, b = numbers(left), numbers(right)
-        return np.asarray(((a > b) | (np.isnan(a) & ~np.isnan(b))) & all_valid(left, right), np.bool_)
-    if pa.types.is_null(left.type):
-        return np.zeros(len(left), np.bool_)
-    greater = pc.greater(left, right).fill_null(False)
-    return np.asarray(greater.to_numpy(zero_copy_only=False), np.bool_)
+    """Where left > right in Spark's order; false at nulls."""
+    return np.zeros(len(left), np.bool_) if pa.types.is_null(left.type) else mask_of(compare(">", left, right))
 
 
 _same = unary(lambda t: is_numeric(t) or t == STRING, lambda t: DOUBLE if t == STRING else t)

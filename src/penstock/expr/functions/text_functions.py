@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from penstock.expr.functions.function import RISING, Constants, Function, Kernel, Law, Signature, rising_first
 from penstock.expr.functions.signatures import INT, STRING, SignatureOf, Types, any_of, exactly, is_text
-from penstock.expr.kernels.physical import blank_failed
+from penstock.expr.kernels.physical import blank_failed, mask_of
 from penstock.expr.kernels.vector import Vector
 
 _INT_MAX = 2**31 - 1
@@ -32,8 +32,7 @@ def _simple(compute: Callable[[pa.Array], pa.Array]) -> Kernel:
 
 def _ascii_only(compute: Callable[[pa.Array], pa.Array]) -> Kernel:
     def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
-        known = pc.string_is_ascii(arrays[0]).fill_null(True)
-        return blank_failed(compute(arrays[0]), ~np.asarray(known.to_numpy(zero_copy_only=False), np.bool_))
+        return blank_failed(compute(arrays[0]), mask_of(pc.invert(pc.string_is_ascii(arrays[0]))))
 
     return kernel
 

@@ -20,7 +20,7 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 
-from penstock.expr.kernels.physical import Numbers
+from penstock.expr.kernels.physical import Numbers, valid
 from penstock.expr.kernels.vector import Mask, Vector
 
 NARROW_DIGITS = 18
@@ -55,8 +55,7 @@ def unscaled(values: pa.Array, digits: int) -> Numbers:
     words = words[2 * values.offset : 2 * (values.offset + len(values))].reshape(-1, 2)
     low, high = words[:, 0], words[:, 1]
     if values.null_count:
-        present = np.asarray(values.is_valid().to_numpy(zero_copy_only=False), np.bool_)
-        low, high = np.where(present, low, 0), np.where(present, high, 0)
+        low, high = np.where(valid(values), low, 0), np.where(valid(values), high, 0)
     if max(digits, values.type.precision) <= NARROW_DIGITS:
         return np.asarray(low)
     wide = high.astype(object) * _WORD + low.view(np.uint64).astype(object)

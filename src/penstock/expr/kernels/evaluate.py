@@ -27,6 +27,7 @@ from penstock.expr.kernels.cast import cast as cast_values
 from penstock.expr.kernels.cast import castable, fails_as_spark
 from penstock.expr.kernels.compare import compare, is_member
 from penstock.expr.kernels.like import match, parts_of
+from penstock.expr.kernels.physical import mask_of
 from penstock.expr.kernels.python_values import from_arrow, to_arrow
 from penstock.expr.kernels.vector import Mask, Vector, union
 from penstock.expr.text_size import GROWTH, MAX_TEXT_BYTES, text_bytes
@@ -147,8 +148,6 @@ def read_column(table: pa.Table | pa.RecordBatch, path: Sequence[str], to: pa.Da
     """One column or nested field of a table; a null struct makes its fields null."""
     column = table.column(path[0])
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(array, pa.ChunkedArray):  # a column without chunks
-        array = pa.concat_arrays(array.chunks) if array.chunks else pa.array([], array.type)
     for name in path[1:]:
         array = pc.struct_field(array, name)
     return as_type(array, to)
@@ -201,8 +200,7 @@ def _connect(node: And | Or, below: tuple[Vector, ...]) -> Vector:
     result, failed = below[0].values, below[0].failed
     for arm in below[1:]:
         if arm.failed is not None:
-            settled = pc.fill_null(pc.equal(result, decided), False).to_numpy(zero_copy_only=False)
-            failed = union(failed, arm.failed & ~settled)
+            failed = union(failed, arm.failed & ~mask_of(pc.equal(result, decided)))
         result = connective(result, arm.values)
     return Vector(result, failed)
 

@@ -36,11 +36,15 @@ def numbers(values: pa.Array) -> Numbers:
     return np.asarray(stored.to_numpy(zero_copy_only=False))
 
 
+def mask_of(values: pa.Array) -> Mask:
+    """A boolean array as a NumPy mask, null as false."""
+    filled = values.fill_null(False) if values.null_count else values
+    return np.asarray(filled.to_numpy(zero_copy_only=False), np.bool_)
+
+
 def valid(values: pa.Array) -> Mask:
     """The rows that are not null."""
-    if not values.null_count:
-        return np.ones(len(values), np.bool_)
-    return np.asarray(values.is_valid().to_numpy(zero_copy_only=False), np.bool_)
+    return mask_of(values.is_valid()) if values.null_count else np.ones(len(values), np.bool_)
 
 
 def all_valid(*arrays: pa.Array) -> Mask:

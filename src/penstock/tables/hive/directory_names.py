@@ -26,8 +26,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.errors import LayoutError
+from penstock.expr.kernels.physical import mask_of
 from penstock.expr.kernels.vector import Mask
-from penstock.prune.ranges import mask_of
 
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 _ESCAPE = re.compile(r"%([0-9a-fA-F]{2})")

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from penstock.errors import LayoutError, LimitError, PenstockWarning
 from penstock.expr.kernels.cast import cast
+from penstock.expr.kernels.physical import mask_of
 from penstock.expr.kernels.vector import Mask
 from penstock.expr.tree import Call, Cast, Column, Expr, fold, rebuild, terms_of
 from penstock.expr.types import type_name
@@ -29,7 +30,6 @@ from penstock.prune.containers import Containers
 from penstock.prune.facts import Exact, Fact
 from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.plan import Plan, count, make_plan
-from penstock.prune.ranges import mask_of
 from penstock.prune.verdict import Reason, Verdict
 from penstock.storage.entries import Entry
 from penstock.storage.lister import Lister

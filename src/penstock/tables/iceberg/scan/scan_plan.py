@@ -20,13 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.errors import LakeError
+from penstock.expr.kernels.physical import mask_of
 from penstock.expr.tree import Column, Expr, Literal, Lookup, terms_of, walk
 from penstock.formats.format_registry import TITLES, format_named
 from penstock.maps.shredded_file import ShreddedFile
 from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.plan import Plan, count, make_plan
 from penstock.prune.plan_report import Level, ServedKey
-from penstock.prune.ranges import mask_of
 from penstock.prune.verdict import Reason, Verdict
 from penstock.tables.iceberg.manifest.file_batch import Batches, FileBatch, HotKey
 from penstock.tables.iceberg.manifest.manifest_cache import ManifestCache
@@ -96,7 +96,7 @@ def plan_added(version: Version, sources: Sources, pruner: Pruner) -> Plan:
         added = pc.and_(
             pc.equal(batch.column("status"), _ADDED), pc.equal(batch.column("snapshot_id"), version.snapshot_id)
         )
-        places = np.flatnonzero(added.fill_null(False).to_numpy(zero_copy_only=False))
+        places = np.flatnonzero(mask_of(added))
         new_ones = _dropped(judgement, np.setdiff1d(judgement.kept, places), NOT_NEW)
         judgements.append(_with_deletes(batch, new_ones, deletes))
     level = count(judgements)
