@@ -7,6 +7,8 @@
 
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
+# Without bytecode every process that the tests start would rewrite their assertions and compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
 VENV   := .venv
 STAMP  := $(VENV)/.installed

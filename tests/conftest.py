@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-for name, examples in (("default", 20), ("more", 60)):
+for name, examples in (("default", 10), ("more", 60)):
     settings.register_profile(
         name,
         max_examples=examples,

@@ -59,15 +59,10 @@ def check_appended(table: ManagedTable, root: Path, workers: int, commits: int) 
     assert not left, "attempts that were overtaken leave nothing but the catalog's own files"
 
 
-def test_four_processes_append_at_once_and_every_row_is_there_once(tmp_path: Path) -> None:
-    table = appended_by_processes(tmp_path, workers=4, commits=6, timeout=200)
-    check_appended(table, tmp_path, workers=4, commits=6)
-
-
-@pytest.mark.slow
-def test_eight_processes_append_twenty_five_times_each_and_every_row_is_there_once(tmp_path: Path) -> None:
-    table = appended_by_processes(tmp_path, workers=8, commits=25, timeout=550)
-    check_appended(table, tmp_path, workers=8, commits=25)
+@pytest.mark.parametrize(("workers", "commits"), [(2, 6), pytest.param(8, 25, marks=pytest.mark.slow)])
+def test_processes_append_at_once_and_every_row_is_there_once(tmp_path: Path, workers: int, commits: int) -> None:
+    table = appended_by_processes(tmp_path, workers, commits, timeout=550)
+    check_appended(table, tmp_path, workers, commits)
 
 
 class Op:

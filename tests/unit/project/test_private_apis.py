@@ -18,7 +18,6 @@ from sqlglot.parser import Parser
 
 ROOT = Path(__file__).parents[3]
 LISTED = set(re.findall(r"\b_\w+", (ROOT / "docs" / "private-apis.md").read_text("utf-8")))
-SOURCES = [ast.parse(path.read_text("utf-8")) for path in (ROOT / "src").rglob("*.py")]
 SIGNATURES = {
     iceberg_files._get_parquet_writer_kwargs: ["table_properties"],
     iceberg_files._pyarrow_to_schema_without_ids: ["schema", "downcast_ns_timestamp_to_us", "format_version"],
@@ -30,7 +29,8 @@ SIGNATURES = {
 
 def test_the_list_has_every_private_name_that_the_code_uses() -> None:
     """A private attribute that no module of Penstock defines belongs to another library."""
-    nodes = [node for tree in SOURCES for node in ast.walk(tree)]
+    sources = [ast.parse(path.read_text("utf-8")) for path in (ROOT / "src").rglob("*.py")]
+    nodes = [node for tree in sources for node in ast.walk(tree)]
     own = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     own |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     own |= {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
