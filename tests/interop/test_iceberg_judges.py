@@ -85,13 +85,8 @@ FEWER = [
     "expired", "upgraded", "equality", "equality_of_nulls", "positions", "evolved", "schemas", "vectors",
     "odd_partitions",
 ]  # fmt: skip
-# What these have is also in others of the tables, or in those that PyIceberg writes for `tests/differential`.
-LEFT_TO_THE_SLOW_RUN = {
-    "positions", "expired", "defaults", "names", "unicode_fields", "equality_without_nulls", "equality_of_nulls",
-}  # fmt: skip
-SOME_ARE_SLOW = [
-    pytest.param(name, marks=[pytest.mark.slow] if name in LEFT_TO_THE_SLOW_RUN else []) for name in TABLES
-]
+EVERY_RUN = "vectors"  # it has deletes, a change of the spec, a compaction and NaN
+SOME_ARE_SLOW = [pytest.param(name, marks=[pytest.mark.slow] if name != EVERY_RUN else []) for name in TABLES]
 # Of a longer past, so many snapshots, from the first to the last.
 SNAPSHOTS = 3
 
@@ -323,7 +318,9 @@ def test_every_row_is_in_one_of_three_parts(written: Callable[[str], str], name:
         assert sum(parts) == rows, where
 
 
-@pytest.mark.parametrize("name", ["evolved", "vectors", "odd_partitions"])
+@pytest.mark.parametrize(
+    "name", [EVERY_RUN, *(pytest.param(name, marks=pytest.mark.slow) for name in ("evolved", "odd_partitions"))]
+)
 def test_nan_is_found_where_icebergs_bounds_leave_it_out(
     judge: IcebergJudge, written: Callable[[str], str], name: str
 ) -> None:
@@ -353,7 +350,7 @@ def as_hadoop_table(metadata: str) -> str:
     return str(path.parent.parent)
 
 
-SEEDS = seeds(range(4), every_run=2)
+SEEDS = seeds(range(4), every_run=1)
 PLAIN = ["TRUE", "n > 0", "NOT (n > 0)", "app IS NULL", "b <= 10 OR p > 1", "d >= '1970-01-01' AND app <> ''", "p < 0"]
 
 

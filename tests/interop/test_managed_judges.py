@@ -217,7 +217,9 @@ APPENDED = {
 }
 
 
-@pytest.mark.parametrize("name", APPENDED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name != "one_column" else []) for name in APPENDED]
+)
 def test_appended_rows_are_read_alike_by_all_engines(lake: penstock.Lake, court: Court, name: str) -> None:
     partition_by, rule, wheres = APPENDED[name]
     said = {"write__target-file-size-bytes": "1000"} if name == "many_files" else {}
@@ -239,6 +241,7 @@ def test_records_of_logical_partitions_tell_files_apart_that_bounds_do_not(lake:
         assert 0 < written.files(where) < files, where
 
 
+@pytest.mark.slow
 def test_changed_rules_are_read_alike_by_all_engines(lake: penstock.Lake, court: Court) -> None:
     written = Written(lake, "rules", ["day(ts)", "app", "region"], penstock.Coalesce("app", below=BELOW))
     written.append(1, 2, count=24)
@@ -262,6 +265,7 @@ def test_changed_rules_are_read_alike_by_all_engines(lake: penstock.Lake, court:
     court.agree(written, [*COMMON, *OF_TUPLES])
 
 
+@pytest.mark.slow
 def test_compacted_tables_are_read_alike_by_all_engines(lake: penstock.Lake, court: Court) -> None:
     written = by_day_and_app(lake, "compacted", (1, 2, 3, 4))
     before = court.agree(written, FEW)
@@ -283,6 +287,7 @@ def test_compacted_tables_are_read_alike_by_all_engines(lake: penstock.Lake, cou
     court.agree_on_the_past(written)
 
 
+@pytest.mark.slow
 def test_changes_of_one_logical_partition_are_read_alike_by_all_engines(lake: penstock.Lake, court: Court) -> None:
     written = by_day_and_app(lake, "changed")
     written.delete("app = 'a3'")
@@ -299,6 +304,7 @@ def test_changes_of_one_logical_partition_are_read_alike_by_all_engines(lake: pe
     court.agree_on_the_past(written)
 
 
+@pytest.mark.slow
 def test_table_that_icebergs_runtime_appended_to_is_read_alike(lake: penstock.Lake, court: Court) -> None:
     written = by_day_and_app(lake, "joined")
     ours = files_of(written)
@@ -344,7 +350,8 @@ def test_files_of_icebergs_runtime_survive_maintenance_by_penstock(lake: penstoc
     court.agree(written, FEW)
 
 
-@pytest.mark.parametrize("granularity", ["file", pytest.param("partition", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("granularity", ["file", "partition"])
 def test_table_with_position_deletes_of_icebergs_runtime_is_read_alike(
     lake: penstock.Lake, court: Court, granularity: str
 ) -> None:
@@ -373,6 +380,7 @@ def test_table_with_position_deletes_of_icebergs_runtime_is_read_alike(
     assert live_files(written)[1] == 0, "no delete file outlives the data that it is about"
 
 
+@pytest.mark.slow
 def test_rewritten_manifests_make_plans_coarser_until_the_next_compaction(lake: penstock.Lake, court: Court) -> None:
     written = by_day_and_app(lake, "forgotten")
     assert all(written.recorded())
@@ -402,6 +410,7 @@ def test_rewritten_manifests_make_plans_coarser_until_the_next_compaction(lake: 
     court.agree_on_the_past(written)
 
 
+@pytest.mark.slow
 def test_table_that_icebergs_runtime_maintained_is_read_alike(lake: penstock.Lake, court: Court) -> None:
     written = by_day_and_app(lake, "maintained", (1, 2, 3))
     where = "app IN ('a3', '[#small]') AND n < 50"

@@ -146,6 +146,7 @@ def test_moved_keys_are_missing_for_others_and_the_table_says_so(lake: penstock.
     assert any(name == "penstock.map.shredding.note" and "headers" in text for name, text in told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["move", "mirror"])
 def test_no_value_is_lost_to_another_writer(lake: penstock.Lake, judge: IcebergJudge, mode: str) -> None:
     name = f"shared_{mode}"

@@ -74,7 +74,7 @@ class Follower:
             self.position = json.loads(json.dumps(step.end))
 
 
-@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+@pytest.mark.parametrize("mode", ["merge-on-read", pytest.param("copy-on-write", marks=pytest.mark.slow)])
 def test_changes_put_together_are_the_table(runtime: IcebergJudge, lake: penstock.Lake, mode: str) -> None:
     name = mode.replace("-", "_")
     said = {f"write.{what}.mode": mode for what in ("delete", "update", "merge")}
@@ -97,6 +97,7 @@ def test_changes_put_together_are_the_table(runtime: IcebergJudge, lake: penstoc
         assert +some.rows == wanted, statement
 
 
+@pytest.mark.slow
 def test_only_what_was_added_comes_when_changes_are_skipped(runtime: IcebergJudge, lake: penstock.Lake) -> None:
     table = lake.create_table(
         "web.skipped",
