@@ -142,7 +142,7 @@ def source_map(schema: Schema, column: str) -> NestedField:
     except ValueError:
         known = ", ".join(".".join(path) for path, _ in shreddable_maps(schema)) or "none"
         raise SchemaError(f"shred: no column {column!r}", hint=f"maps are: {known}") from None
-    path = _path_to(schema.fields, field.field_id)
+    path = path_to(schema.fields, field.field_id)
     if path is None:
         raise SchemaError(
             f"shred: {column!r} lies in a list or a map", hint="only maps in columns and structs can be split"
@@ -159,7 +159,7 @@ def source_map(schema: Schema, column: str) -> NestedField:
 def map_path(schema: Schema, column: str) -> tuple[str, ...] | None:
     """The path of a rule's map; None where no map can be split: another engine may have changed the table."""
     try:
-        return _path_to(schema.fields, source_map(schema, column).field_id)
+        return path_to(schema.fields, source_map(schema, column).field_id)
     except SchemaError:
         return None
 
@@ -190,14 +190,14 @@ def _maps(fields: Iterable[NestedField], above: tuple[str, ...]) -> Iterable[tup
             yield from _maps(field.field_type.fields, path)
 
 
-def _path_to(fields: Iterable[NestedField], field_id: int, above: tuple[str, ...] = ()) -> tuple[str, ...] | None:
+def path_to(fields: Iterable[NestedField], field_id: int, above: tuple[str, ...] = ()) -> tuple[str, ...] | None:
     """The way to a field through structs alone."""
     for field in fields:
         path = (*above, field.name)
         if field.field_id == field_id:
             return path
         if _is_struct(field.field_type):
-            inner_path = _path_to(field.field_type.fields, field_id, path)
+            inner_path = path_to(field.field_type.fields, field_id, path)
             if inner_path is not None:
                 return inner_path
     return None
@@ -205,7 +205,7 @@ def _path_to(fields: Iterable[NestedField], field_id: int, above: tuple[str, ...
 
 def path_of(schema: Schema, sidecar: Sidecar) -> tuple[str, ...] | None:
     """The path of a sidecar's map; None when that was dropped."""
-    return _path_to(schema.fields, sidecar.source)
+    return path_to(schema.fields, sidecar.source)
 
 
 def value_type(schema: Schema, sidecar: Sidecar) -> IcebergType:

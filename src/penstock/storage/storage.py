@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-from penstock.errors import MissingError, PenstockError, StorageError
+from penstock.errors import CLIENT_ERRORS, LakeError, MissingError, PenstockError, StorageError
 from penstock.storage.entries import Entries, RemoteEntries
 from penstock.storage.redaction import one_line
 
@@ -141,6 +141,19 @@ def clear_storage_errors(what: str) -> Iterator[None]:
     except OSError as error:
         hint = "free some space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "check permissions"
         raise StorageError(f"{what}: {one_line(error)}", hint=hint) from error
+
+
+@contextmanager
+def clear_read_errors(what: str, hint: str) -> Iterator[None]:
+    """What goes wrong when a file of a table is read, as one line."""
+    try:
+        yield
+    except PenstockError:
+        raise
+    except FileNotFoundError:
+        raise StorageError(f"{what} does not exist", hint=hint) from None
+    except CLIENT_ERRORS as error:  # of Arrow and of bitmaps too
+        raise LakeError(f"{what} cannot be read: {one_line(error)}", hint=hint) from error
 
 
 def properties_of(storage: Properties | str | None) -> Properties:

@@ -120,11 +120,6 @@ class Limit:
     files: int | None = None
     bytes: int | None = None
 
-    @property
-    def is_none(self) -> bool:
-        """Whether there is no limit."""
-        return self.files is None and self.bytes is None
-
     @staticmethod
     def of(options: StreamOptions) -> Limit:
         """As the options say."""

@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 from penstock.errors import LakeError
 from penstock.expr.bind import Context
 from penstock.expr.kernels.evaluate import as_type, read_column
+from penstock.expr.kernels.physical import row_codes
 from penstock.expr.kernels.python_values import from_arrow, to_arrow
 from penstock.expr.schema import as_schema
 from penstock.expr.tree import Column, Expr
@@ -173,11 +174,7 @@ def _partition_column(rows: pa.Table, field: PartitionField) -> pa.Array:
 
 def _groups(keys: Sequence[pa.Array], count: int) -> list[npt.NDArray[Any]]:
     """Positions of rows with equal keys, groups in order of first appearance."""
-    code = np.zeros(count, np.int64)
-    for column in keys:
-        encoded = column.dictionary_encode()
-        codes = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy(zero_copy_only=False)
-        code = np.unique(code * (len(encoded.dictionary) + 1) + codes, return_inverse=True)[1]
+    code = row_codes(keys, count)
     order = np.argsort(code, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(code[order])) + 1) if count else []
     return sorted(groups, key=lambda positions: int(positions[0]))

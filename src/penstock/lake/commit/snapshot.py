@@ -61,7 +61,8 @@ class StreamBatch:
         (name,) = self.properties
         if name in metadata.properties:
             return _number(name, metadata.properties[name]) >= self.number
-        summaries = (snapshot.summary.additional_properties for snapshot in _ancestors(metadata) if snapshot.summary)
+        history = ancestors(metadata, metadata.current_snapshot_id)
+        summaries = (snapshot.summary.additional_properties for snapshot in history if snapshot.summary)
         return any(_number(_BATCH, own[_BATCH]) >= self.number for own in summaries if own.get(_QUERY) == self.query)
 
 
@@ -256,13 +257,12 @@ def _folder(table: Table, kind: str) -> str:
     return str(metadata.properties.get(f"write.{kind}.path", f"{metadata.location.rstrip('/')}/{kind}")).rstrip("/")
 
 
-def _ancestors(metadata: TableMetadata) -> Iterator[Snapshot]:
-    """The current snapshot, the one before it, and so on, as far back as they are kept."""
+def ancestors(metadata: TableMetadata, head: int | None) -> Iterator[Snapshot]:
+    """A snapshot, the one before it, and so on, as far back as they are kept."""
     known: dict[int | None, Snapshot] = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
-    current = metadata.current_snapshot()
-    while current is not None:
-        yield current
-        current = known.get(current.parent_snapshot_id)
+    while (snapshot := known.pop(head, None)) is not None:  # each once, whatever the metadata says
+        yield snapshot
+        head = snapshot.parent_snapshot_id
 
 
 def _number(name: str, text: str) -> int:

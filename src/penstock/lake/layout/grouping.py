@@ -10,13 +10,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.expr.kernels.physical import row_codes
 from penstock.lake.layout.coalesce import NAN
+from penstock.maps.sidecar_columns import path_to
 from penstock.prune.transforms import transform_of
 
 if TYPE_CHECKING:
     from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.schema import Schema
-    from pyiceberg.types import StructType
 
 _NUMBERS = {pa.date32(): pa.int32(), pa.time64("us"): pa.int64()}
 
@@ -34,11 +35,7 @@ def group_rows(arrays: Sequence[pa.Array], rows: int) -> Groups:
     if not arrays:
         return Groups([()] if rows else [], np.zeros(rows, np.int64), np.array([rows] if rows else [], np.int64))
     arrays = [array.storage if isinstance(array.type, pa.BaseExtensionType) else array for array in arrays]
-    codes = np.zeros(rows, np.int64)
-    for array in arrays:
-        encoded = array.dictionary_encode(null_encoding="encode")
-        own = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        codes = np.unique(codes * max(1, len(encoded.dictionary)) + own, return_inverse=True)[1]
+    codes = row_codes(arrays, rows)
     _, first, of_row, counts = np.unique(codes, return_index=True, return_inverse=True, return_counts=True)
     picked = pa.array(first)
     columns = [stored(array.take(picked)) for array in arrays]
@@ -66,22 +63,8 @@ def stored(array: pa.Array) -> list[Any]:
 
 
 def _column(table: pa.Table, schema: Schema, source_id: int) -> pa.Array:
-    first, *rest = path_of(schema, source_id)
+    first, *rest = path_to(schema.fields, source_id) or ()
     column = table.column(first).combine_chunks()
     for name in rest:
         column = pc.struct_field(column, name)
     return column.storage if isinstance(column.type, pa.BaseExtensionType) else column
-
-
-def path_of(schema: Schema | StructType, field_id: int) -> list[str]:
-    """The names that lead to a field; a name may have a dot in it, so the text of the path will not do."""
-    from pyiceberg.types import StructType
-
-    for field in schema.fields:
-        if field.field_id == field_id:
-            return [field.name]
-        if isinstance(field.field_type, StructType):
-            below = path_of(field.field_type, field_id)
-            if below:
-                return [field.name, *below]
-    return []

@@ -19,14 +19,7 @@ from penstock.tables.iceberg.manifest.file_batch import FileBatch
 from penstock.tables.iceberg.metadata.specs import SpecField
 from penstock.tables.iceberg.scan.scan_plan import data_batches
 
-_NAMES = (
-    "file_path",
-    "record_count",
-    "file_size_in_bytes",
-    "sequence_number",
-    LOGICAL,
-    SHREDDING,
-)
+_NAMES = ("file_path", "record_count", "file_size_in_bytes", "sequence_number", LOGICAL, SHREDDING)
 
 
 @dataclass(frozen=True, slots=True)

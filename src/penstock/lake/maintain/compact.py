@@ -30,7 +30,7 @@ from penstock.lake.commit.snapshot import Change
 from penstock.lake.layout.live_files import LiveFile, live_files, logical_sizes
 from penstock.lake.layout.slots import assign
 from penstock.lake.layout.table_layout import Layout, Tuple
-from penstock.lake.write.data_files import WriteJob, WrittenFile, write_rows
+from penstock.lake.write.data_files import WriteJob, WrittenFile, fine_tuples, write_rows
 from penstock.lake.write.hot_key_choice import choose_again
 from penstock.lake.write.removal import unfiltered
 from penstock.lake.write.writes import LOCALLY, attempt, prepare
@@ -272,8 +272,11 @@ def _result(passes: Sequence[_Pass], after: IcebergTable) -> Compaction:
     new = [file for path, file in written.items() if path not in between]
     last = passes[-1]
     files_after = len(last.work.files) - len(last.work.chosen) + len(last.files)
-    homes = [(_homes(each.work.rewritten, each.work.layout), _homes_written(each.files, each.work.layout))
-             for each in passes]  # fmt: skip
+    homes = []
+    for work, new_files in passes:
+        before = _homes(((file.spec_id, file.logical or ()) for file in work.rewritten), work.layout)
+        now = ((file.spec_id, fine_tuples(work.layout, [file])) for file in new_files)
+        homes.append((before, _homes(now, work.layout)))
     return Compaction(
         files_before=files_after + len(gone) - len(new),
         files_after=files_after,
@@ -288,26 +291,18 @@ def _result(passes: Sequence[_Pass], after: IcebergTable) -> Compaction:
     )
 
 
-@dataclass(frozen=True)
-class _Homes:
+class _Homes(NamedTuple):
+    """Logical partitions with files of their own, and those in shared files."""
+
     own: set[Tuple]
     shared: set[Tuple]
 
 
-def _homes(files: Iterable[LiveFile], layout: Layout) -> _Homes:
+def _homes(files: Iterable[tuple[int, Iterable[Tuple]]], layout: Layout) -> _Homes:
+    """Where logical partitions lie, by the spec of each file and the partitions in it."""
     homes = _Homes(set(), set())
-    for file in files:
-        (homes.own if file.spec_id == layout.fine.spec_id else homes.shared).update(file.logical or ())
-    return homes
-
-
-def _homes_written(files: Iterable[WrittenFile], layout: Layout) -> _Homes:
-    homes = _Homes(set(), set())
-    for file in files:
-        if file.spec_id == layout.fine.spec_id:
-            homes.own.add(file.partition)
-        else:
-            homes.shared.update(layout.fine_tuple(file.partition, logical) for logical in file.tuples)
+    for spec_id, partitions in files:
+        (homes.own if spec_id == layout.fine.spec_id else homes.shared).update(partitions)
     return homes
 
 

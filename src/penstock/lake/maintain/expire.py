@@ -10,7 +10,7 @@ or a declared layout of the lake needs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from penstock.errors import CLIENT_ERRORS, LakeError, PenstockError
 from penstock.lake.commit.commit import UnknownOutcomeError, commit_metadata, fresh, update
-from penstock.lake.commit.snapshot import own_folders
+from penstock.lake.commit.snapshot import ancestors, own_folders
 from penstock.lake.maintain.other_tables import Others, others_of
 from penstock.lake.maintain.reachable_files import (
     File,
@@ -136,25 +136,16 @@ def removable(metadata: TableMetadata, now: datetime, before: datetime, keep_las
     """The snapshots that are older and that nothing holds."""
     from pyiceberg.table.refs import SnapshotRefType
 
-    known = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
     limit = before.timestamp() * 1000
     held = {metadata.current_snapshot_id, *(ref.snapshot_id for ref in metadata.refs.values())}
     branches = [(ref.snapshot_id, ref.min_snapshots_to_keep or 1, ref.max_snapshot_age_ms)
                 for ref in metadata.refs.values() if ref.snapshot_ref_type == SnapshotRefType.BRANCH]  # fmt: skip
     for head, fewest, age in [*branches, (metadata.current_snapshot_id, 1, None)]:
         young = limit if age is None else (now - timedelta(milliseconds=age)).timestamp() * 1000
-        for i, snapshot in enumerate(_ancestors(known, head)):
+        for i, snapshot in enumerate(ancestors(metadata, head)):
             if i < max(keep_last, fewest) or snapshot.timestamp_ms >= young:
                 held.add(snapshot.snapshot_id)
     return [s for s in metadata.snapshots if s.timestamp_ms < limit and s.snapshot_id not in held]
-
-
-def _ancestors(known: dict[int, Snapshot], head: int | None) -> Iterator[Snapshot]:
-    seen: set[int] = set()
-    while head is not None and head in known and head not in seen:
-        seen.add(head)
-        yield known[head]
-        head = known[head].parent_snapshot_id
 
 
 def _own(files: Iterable[str], table: Table, others: Others) -> list[str]:

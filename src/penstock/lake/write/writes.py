@@ -78,7 +78,7 @@ def overwrite(table: IcebergTable, data: Any, where: str | None, dynamic: bool, 
     """Replace rows: all, those that match, or the logical partitions that the new rows have."""
     if where is not None and dynamic:
         raise LakeError("overwrite has both where and dynamic", hint="give one of them")
-    predicate = None if dynamic else _predicate(table, "TRUE" if where is None else where)
+    predicate = None if dynamic else by_predicate(table, where)
     job, data = prepare_for(table, data)
     files = produce(replace(job, only=None if where is None else predicate), data)
     removal = predicate if predicate is not None else ByPartition(job.layout, fine_tuples(job.layout, files))
@@ -99,13 +99,15 @@ def replace_rows(
 
 def delete(table: IcebergTable, where: str, properties: dict[str, str]) -> Table:
     """Take away the rows that match."""
-    predicate = _predicate(table, where)
+    predicate = by_predicate(table, where)
     return _take_away(table, prepare(table), predicate, "delete", (), properties)
 
 
 def by_predicate(table: IcebergTable, where: str | None) -> ByPredicate:
     """The removal of the rows that match; of all, without a predicate."""
-    return _predicate(table, "TRUE" if where is None else where)
+    where = "TRUE" if where is None else where
+    bind_text(where, table.schema, table.context)  # an error in it is said before anything is written
+    return ByPredicate(where, table.schema, table.context)
 
 
 def prepare_for(table: IcebergTable, data: Any) -> tuple[WriteJob, Any]:
@@ -240,11 +242,6 @@ def _rewritten(
         discard(job.io, written)
         raise
     return frozenset(removed), written
-
-
-def _predicate(table: IcebergTable, where: str) -> ByPredicate:
-    bind_text(where, table.schema, table.context)  # an error in it is said before anything is written
-    return ByPredicate(where, table.schema, table.context)
 
 
 def _with_coarse(table: Table) -> tuple[Table, Layout]:

@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from penstock.errors import LakeError, StorageError
 from penstock.formats.format_registry import format_of
-from penstock.storage.redaction import one_line
+from penstock.storage.storage import clear_read_errors
+from penstock.tables.iceberg.scan.position_deletes import DAMAGED
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO
 
 _AT_ONCE = 8
 _MOST = 1_000_000
-_HINT = "the table's files are damaged or were cleaned up; open another snapshot, or restore the file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +57,8 @@ class Footers:
 
 def read_footer(path: str, io: FileIO) -> Footer:
     """The fields of one file."""
-    try:
-        with io.new_input(path).open() as file:
-            schema = format_of(path).open(file).schema
-    except FileNotFoundError:
-        raise StorageError(f"{path} does not exist", hint=_HINT) from None
-    except (pa.ArrowException, OSError) as error:
-        raise LakeError(f"{path} cannot be read: {one_line(error)}", hint=_HINT) from None
+    with clear_read_errors(path, DAMAGED), io.new_input(path).open() as file:
+        schema = format_of(path).open(file).schema
     fields = list(_fields(schema, ()))
     key = format_of(path).field_id
     ids = frozenset(int(f.metadata[key]) for _, f in fields if f.metadata and key in f.metadata)

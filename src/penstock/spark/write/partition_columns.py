@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from penstock.expr.sql_text import quote_name
 from penstock.expr.types import type_name
-from penstock.lake.layout.grouping import path_of
+from penstock.maps.sidecar_columns import path_to
 from penstock.prune.transforms import Transform, transform_of
 from penstock.tables.iceberg.metadata.schema_columns import arrow_type
 
@@ -64,7 +64,7 @@ def _column(field: PartitionField, schema: Schema) -> Column:
 def _source(schema: Schema, field_id: int) -> Column:
     from pyspark.sql import functions as F
 
-    first, *rest = path_of(schema, field_id)
+    first, *rest = path_to(schema.fields, field_id) or ()
     column = F.col(quote_name(first))
     for name in rest:
         column = column.getField(name)

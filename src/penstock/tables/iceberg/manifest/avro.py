@@ -20,7 +20,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any
+
+from pyiceberg.avro.decoder import StreamingBinaryDecoder
+from pyiceberg.avro.encoder import BinaryEncoder
 
 from penstock.formats.manifest_record import ManifestRecord
 from penstock.tables.iceberg.manifest.entry_fields import NAMES
@@ -61,26 +65,33 @@ def read_header(data: bytes) -> Header:
     >>> read_header(write_header({"avro.codec": b"null"})).meta
     {'avro.codec': b'null'}
     """
-    if data[:4] != _MAGIC:
-        raise ValueError("it is no Avro file")
+    decoder = StreamingBinaryDecoder(data)
     meta: dict[str, bytes] = {}
-    count, at = _read_long(data, 4)
-    while count:
-        if count < 0:
-            count, (_, at) = -count, _read_long(data, at)
-        for _ in range(count):
-            name, at = _read_bytes(data, at)
-            meta[name.decode()], at = _read_bytes(data, at)
-        count, at = _read_long(data, at)
-    return Header(meta, at)
+    try:
+        if decoder.read(len(_MAGIC)) != _MAGIC:
+            raise ValueError("it is no Avro file")
+        while count := decoder.read_int():
+            if count < 0:
+                decoder.read_int()  # the bytes of the block
+            for _ in range(abs(count)):
+                name = decoder.read_utf8()
+                meta[name] = decoder.read_bytes()
+    except (EOFError, OverflowError):
+        raise ValueError("its header is cut short") from None
+    return Header(meta, decoder.tell())
 
 
 def write_header(meta: Mapping[str, bytes]) -> bytes:
     """A header up to its sync marker."""
-    parts = [_MAGIC, _long(len(meta))]
+    header = BytesIO()
+    encoder = BinaryEncoder(header)
+    encoder.write(_MAGIC)
+    encoder.write_int(len(meta))
     for name, value in meta.items():
-        parts += [_long(len(name.encode())), name.encode(), _long(len(value)), value]
-    return b"".join([*parts, _long(0)])
+        encoder.write_utf8(name)
+        encoder.write_bytes(value)
+    encoder.write_int(0)
+    return header.getvalue()
 
 
 def flatten(header: Header) -> Flat | None:
@@ -169,31 +180,3 @@ class _Types:
             self._count += 1
             plain["name"] = f"type{self._count}"
         return plain
-
-
-def _read_long(data: bytes, at: int) -> tuple[int, int]:
-    number, shift = 0, 0
-    while True:
-        if at >= len(data) or shift > 63:
-            raise ValueError("its header is cut short")
-        byte = data[at]
-        number |= (byte & 127) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 128:
-            return (number >> 1) ^ -(number & 1), at
-
-
-def _read_bytes(data: bytes, at: int) -> tuple[bytes, int]:
-    size, at = _read_long(data, at)
-    if size < 0 or at + size > len(data):
-        raise ValueError("its header is cut short")
-    return data[at : at + size], at + size
-
-
-def _long(number: int) -> bytes:
-    number = (number << 1) ^ (number >> 63)
-    encoded = bytearray()
-    while number > 127:
-        encoded.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*encoded, number])

@@ -32,16 +32,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.expr.kernels.civil import DAY
 from penstock.expr.kernels.decimals import from_unscaled
-from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ
+from penstock.expr.kernels.physical import Numbers, by_distinct, valid, vector
+from penstock.expr.kernels.vector import Mask
+from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ, is_float
 
 if TYPE_CHECKING:
     from pyiceberg.types import IcebergType
 
-Numbers = npt.NDArray[Any]
-Mask = npt.NDArray[np.bool_]
-MICROS_PER_DAY = 86_400_000_000
-_LAST_DAY = np.iinfo(np.int64).max // MICROS_PER_DAY
+_LAST_DAY = np.iinfo(np.int64).max // DAY
 _UUID_HYPHENS = (8, 13, 18, 23)
 
 
@@ -96,8 +96,7 @@ def _fixed_widths() -> dict[str, tuple[pa.DataType, Widths]]:
 
 def _numbers(values: pa.Array, to: pa.DataType, widths: Widths, upper: bool | None) -> pa.Array:
     """Numbers of fixed width, each read by the length it has."""
-    storage = pa.uint8() if to == pa.bool_() else _storage(to)
-    decoded = np.zeros(len(values), storage.to_pandas_dtype())
+    decoded = np.zeros(len(values), to.to_pandas_dtype() if is_float(to) else np.int64)
     known = np.zeros(len(values), np.bool_)
     for width, reading in widths.items():
         rows, raw_bytes = of_length(values, width)
@@ -106,28 +105,18 @@ def _numbers(values: pa.Array, to: pa.DataType, widths: Widths, upper: bool | No
         numbers, fits = _read(raw_bytes, reading, upper)
         decoded[rows] = numbers if fits is None else np.where(fits, numbers, 0)
         known[rows] = True if fits is None else fits
-    array = pa.array(decoded, storage, mask=None if known.all() else ~known, from_pandas=False)
-    return array.cast(to) if to == pa.bool_() else array.view(to)
-
-
-def _storage(t: pa.DataType) -> pa.DataType:
-    if pa.types.is_floating(t) or pa.types.is_integer(t):
-        return t
-    return pa.int32() if t == pa.date32() else pa.int64()
+    return vector(decoded, to, known).values
 
 
 def _read(raw_bytes: npt.NDArray[np.uint8], reading: str, upper: bool | None) -> tuple[Numbers, Mask | None]:
     if reading == "days":
         days = raw_bytes.view("<i4")[:, 0].astype(np.int64)
         fits = np.abs(days) <= _LAST_DAY
-        return np.where(fits, days, 0) * MICROS_PER_DAY, fits
+        return np.where(fits, days, 0) * DAY, fits
     if reading == "nanos":
         nanos = raw_bytes.view("<i8")[:, 0]
-        return (
-            (nanos // 1000, nanos % 1000 == 0)
-            if upper is None
-            else (nanos // 1000 + (upper & (nanos % 1000 != 0)), None)
-        )
+        micros, is_whole = nanos // 1000, nanos % 1000 == 0
+        return (micros, is_whole) if upper is None else (micros + (upper & ~is_whole), None)
     numbers = raw_bytes.view(reading)[:, 0]
     return numbers, ~np.isnan(numbers) if reading[1] == "f" else None
 
@@ -138,10 +127,7 @@ def of_length(values: pa.Array, width: int) -> tuple[Any, npt.NDArray[np.uint8]]
     sizes = np.diff(offsets)
     if len(sizes) and (sizes == width).all() and not values.null_count:
         return slice(None), data[offsets[0] : offsets[-1]].reshape(-1, width)
-    chosen = sizes == width
-    if values.null_count:
-        chosen &= np.asarray(values.is_valid().to_numpy(zero_copy_only=False))
-    rows = np.flatnonzero(chosen)
+    rows = np.flatnonzero((sizes == width) & valid(values))
     if not len(rows):
         return None, np.zeros((0, width), np.uint8)
     if int(offsets[-1] - offsets[0]) == width * len(rows):  # nothing else lies between them
@@ -162,16 +148,7 @@ def as_text(values: pa.Array) -> pa.Array:
     try:
         return values.cast(pa.string())
     except pa.ArrowInvalid:
-        encoded = values.dictionary_encode()
-        texts = pa.array([_text(item) for item in encoded.dictionary.to_pylist()], pa.string())
-        return texts.take(encoded.indices)
-
-
-def _text(raw_bytes: bytes) -> str | None:
-    try:
-        return raw_bytes.decode()
-    except UnicodeDecodeError:
-        return None
+        return by_distinct(values, pa.string(), bytes.decode).values
 
 
 def decimals(values: pa.Array, to: pa.DataType) -> pa.Array:

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from cachetools import LRUCache, cachedmethod
 
-from penstock.errors import CLIENT_ERRORS, LakeError, StorageError
+from penstock.errors import LakeError
 from penstock.expr.types import is_float
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Bounds, Fact
+from penstock.storage.storage import clear_read_errors
 from penstock.tables.iceberg.manifest.bounds import decode_bounds
 from penstock.tables.iceberg.metadata.specs import Spec, SpecField
 
@@ -81,12 +82,8 @@ def read_manifest_list(place: str, io: FileIO) -> tuple[ManifestFile, ...]:
     from pyiceberg.manifest import read_manifest_list as read
 
     hint = "the table's metadata is damaged or was cleaned up; open an older snapshot, or restore the file"
-    try:
+    with clear_read_errors(f"the manifest list {place}", hint):
         manifests = tuple(read(io.new_input(place)))
-    except FileNotFoundError:
-        raise StorageError(f"the manifest list {place} does not exist", hint=hint) from None
-    except CLIENT_ERRORS as error:
-        raise LakeError(f"the manifest list {place} cannot be read: {error}", hint=hint) from error
     for manifest in manifests:
         wrong = next((name for name in _NUMBERS if not _is_long(getattr(manifest, name))), None)
         if wrong is not None:

@@ -23,8 +23,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.expr.kernels.civil import DAY
 from penstock.expr.types import TIMESTAMP_NTZ, is_decimal, is_integer, is_timestamp
-from penstock.tables.iceberg.manifest.bounds import MICROS_PER_DAY, decimals, decode_bounds, uuid_text
+from penstock.tables.iceberg.manifest.bounds import decimals, decode_bounds, uuid_text
 from penstock.tables.iceberg.manifest.manifest_decode import MISSING
 
 if TYPE_CHECKING:
@@ -148,9 +149,6 @@ def _rows_of(positions: npt.NDArray[np.int64], offsets: npt.NDArray[np.int32]) -
 
 def _not_negative(counts: pa.Array) -> pa.Array:
     """A negative count is how some writers say that they do not know."""
-    numbers = counts.fill_null(0).to_numpy(zero_copy_only=False)
-    if not (numbers < 0).any():
-        return counts
     return pc.if_else(pc.less(counts, 0), pa.scalar(None, pa.int64()), counts)
 
 
@@ -187,7 +185,7 @@ def _timestamps(values: pa.Array, to: pa.DataType) -> pa.Array | None:
         return _exact(lambda: values.cast(pa.timestamp("us")).view(pa.int64()).view(to))
     if values.type == pa.date32() and to == TIMESTAMP_NTZ:
         days = values.view(pa.int32()).cast(pa.int64())
-        return _exact(lambda: pc.multiply_checked(days, MICROS_PER_DAY).view(to))
+        return _exact(lambda: pc.multiply_checked(days, DAY).view(to))
     return None
 
 

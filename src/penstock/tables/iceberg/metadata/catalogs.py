@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 CatalogSource = str | Mapping[str, str] | Any
+_lists, _batches = cache(ManifestLists), cache(Batches)
 
 
 def iceberg(
@@ -60,16 +61,6 @@ def reloaded(table: IcebergTable) -> Table:
 def sources_of(table: Table) -> Sources:
     """Where the metadata of a table comes from; what was decoded is shared by all tables."""
     return Sources(table.io, default_cache(), _lists(), _batches())
-
-
-@cache
-def _lists() -> ManifestLists:
-    return ManifestLists()
-
-
-@cache
-def _batches() -> Batches:
-    return Batches()
 
 
 def open_catalog(source: CatalogSource) -> Catalog:

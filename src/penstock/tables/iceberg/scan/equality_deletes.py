@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from penstock.expr.kernels.physical import row_codes
 from penstock.expr.kernels.vector import Mask
 
 
@@ -21,13 +22,10 @@ def listed(rows: pa.Table, deleted: pa.Table, names: Sequence[str]) -> Mask:
     """
     if not deleted.num_rows or not rows.num_rows:
         return np.zeros(rows.num_rows, np.bool_)
-    code = np.zeros(rows.num_rows + deleted.num_rows, np.int64)
-    for name in names:
-        own, other = _column(rows, name), _column(deleted, name)
-        both = pa.concat_arrays([own, other.cast(own.type)])  # PyIceberg fills in missing text as large_string
-        encoded = both.dictionary_encode(null_encoding="encode")
-        codes = encoded.indices.to_numpy(zero_copy_only=False)
-        code = np.unique(code * (len(encoded.dictionary) + 1) + codes, return_inverse=True)[1]
+    pairs = [(_column(rows, name), _column(deleted, name)) for name in names]
+    # PyIceberg fills in missing text as large_string.
+    both = [pa.concat_arrays([own, other.cast(own.type)]) for own, other in pairs]
+    code = row_codes(both, rows.num_rows + deleted.num_rows)
     return np.isin(code[: rows.num_rows], code[rows.num_rows :])
 
 

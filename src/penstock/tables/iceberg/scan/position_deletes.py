@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.errors import CLIENT_ERRORS, LakeError, PenstockError, StorageError
+from penstock.errors import LakeError
 from penstock.formats.format_registry import TITLES, format_named
 from penstock.prune.delete_file import DeleteFile
-from penstock.storage.redaction import one_line
+from penstock.storage.storage import clear_read_errors
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO
 
 _MAGIC = bytes([0xD1, 0xD3, 0x39, 0x64])
-_HINT = "the table's files are damaged or were cleaned up; open another snapshot, or restore the file"
+DAMAGED = "the table's files are damaged or were cleaned up; open another snapshot, or restore the file"
 
 
 class Positions:
@@ -48,10 +48,16 @@ class Positions:
                 bitmap |= self._positions(delete).get(path, BitMap64())
         return bitmap
 
+    @contextmanager
+    def _open(self, delete: DeleteFile) -> Iterator[Any]:
+        what = f"the delete file {delete.path}"
+        with clear_read_errors(what, DAMAGED), self._io.new_input(delete.path).open() as file:
+            yield file
+
     def _vector(self, delete: DeleteFile) -> Any:
         if delete.offset is None or delete.length is None:
-            raise LakeError(f"the deletion vector in {delete.path} has no place in the file", hint=_HINT)
-        with _clear_errors(delete), self._io.new_input(delete.path).open() as file:
+            raise LakeError(f"the deletion vector in {delete.path} has no place in the file", hint=DAMAGED)
+        with self._open(delete) as file:
             file.seek(delete.offset)
             return read_vector(file.read(delete.length), delete.path)
 
@@ -66,20 +72,8 @@ class Positions:
         if file_format is None:
             message = f"position deletes in {delete.format} are not supported ({delete.path})"
             raise LakeError(message, hint=f"rewrite the table's delete files as {TITLES}")
-        with _clear_errors(delete), self._io.new_input(delete.path).open() as file:
+        with self._open(delete) as file:
             return _by_path(file_format.open(file).read(["file_path", "pos"]))
-
-
-@contextmanager
-def _clear_errors(delete: DeleteFile) -> Iterator[None]:
-    try:
-        yield
-    except PenstockError:
-        raise
-    except FileNotFoundError:
-        raise StorageError(f"the delete file {delete.path} does not exist", hint=_HINT) from None
-    except CLIENT_ERRORS as error:  # of Arrow and of bitmaps too
-        raise LakeError(f"the delete file {delete.path} cannot be read: {one_line(error)}", hint=_HINT) from error
 
 
 def _by_path(table: pa.Table) -> dict[str, Any]:
@@ -100,5 +94,5 @@ def read_vector(blob: bytes, path: str) -> Any:
     length = int.from_bytes(blob[:4], "big")
     body, checksum = blob[4 : 4 + length], blob[4 + length : 8 + length]
     if len(blob) < 8 + length or body[:4] != _MAGIC or zlib.crc32(body) != int.from_bytes(checksum, "big"):
-        raise LakeError(f"a deletion vector in {path} is damaged", hint=_HINT)
+        raise LakeError(f"a deletion vector in {path} is damaged", hint=DAMAGED)
     return BitMap64.deserialize(body[4:])

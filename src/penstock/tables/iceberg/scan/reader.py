@@ -7,7 +7,7 @@ index is its position, which is what deletes are about.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.errors import CLIENT_ERRORS, LakeError, MissingError
-from penstock.expr.kernels.evaluate import as_type, evaluate, filter_mask, read_terms
+from penstock.expr.kernels.evaluate import as_type
 from penstock.expr.tree import Expr, Lookup, column_of, terms_of
 from penstock.formats.format_registry import format_of
 from penstock.maps.split import build_maps, entries_of
@@ -27,7 +27,8 @@ from penstock.storage.redaction import one_line
 from penstock.tables.iceberg.manifest.bounds import uuid_text
 from penstock.tables.iceberg.metadata.version import Version
 from penstock.tables.iceberg.scan.equality_deletes import listed
-from penstock.tables.iceberg.scan.position_deletes import Positions
+from penstock.tables.iceberg.scan.position_deletes import DAMAGED, Positions
+from penstock.tables.outputs import Keys, matching_rows
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO
@@ -35,10 +36,7 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.types import IcebergType
 
-Keys = Mapping[str, Lookup]  # names that stand for keys of maps
-
 _AT_ONCE = 4
-_HINT = "the table's files are damaged or were cleaned up; open another snapshot, or restore the file"
 # What PyIceberg says of a file without field ids, and how it is mended.
 _UNMAPPED = ("name-mapping", "NameMapping", "Could not find field with name")
 _MAPPING_HINT = "the file has no field ids: name all its columns in the table property schema.name-mapping.default"
@@ -85,16 +83,12 @@ class Reader:
         if not columns and not keys:
             columns = set(self._version.columns.arrow.names[:1])  # rows are counted by some column
         table = self._alive(task, shredded.stored(columns, looked_up), first)
-        fields = [field for field in self._version.columns.arrow if field.name in columns]
-        arrays = [as_shown(shredded.column(field.name, table), field.type) for field in fields]
-        shown = pa.table(arrays, schema=pa.schema(fields))
+        shown = table.select([])  # as many rows, where no column is wanted too
+        for field in self._version.columns.arrow:
+            if field.name in columns:
+                shown = shown.append_column(field, as_shown(shredded.column(field.name, table), field.type))
         key_values: dict[Expr, pa.Array] = {term: as_shown(shredded.key(term, table), term.type) for term in looked_up}
-        for name, term in keys.items():
-            rows = read_terms(term, shown, key_values)
-            arrays.append(evaluate(term, rows, table.num_rows, self._zone).values)
-            fields.append(pa.field(name, term.type))
-        shown = pa.table(arrays, schema=pa.schema(fields))
-        return shown.filter(filter_mask(task.residual, shown, self._zone, key_values)).select(list(names))
+        return matching_rows(shown, task.residual, names, keys, self._zone, key_values)
 
     def _alive(self, task: FileTask, names: set[str], first: int | None) -> pa.Table:
         """The rows of one file that are not deleted, as they are stored."""
@@ -114,8 +108,8 @@ class Reader:
     def partition(self, task: FileTask) -> list[tuple[Any, IcebergType | None]]:
         """The partition of a file: each value with Iceberg's type of it."""
         assert task.spec_id is not None
-        kinds = [field.kind for field in self._version.specs[task.spec_id].fields]
-        return list(zip(_partition_values(task, self._version), kinds, strict=True))
+        fields, values = self._version.specs[task.spec_id].fields, task.partition
+        return [(values[field.name].value if field.name in values else None, field.kind) for field in fields]
 
     def _schema(self, names: set[str], ids: set[int], task: FileTask) -> Schema:
         """The columns that are read: the wanted ones, and those of equality deletes, dropped ones included.
@@ -147,11 +141,11 @@ class Reader:
         try:
             rows = scan.to_table([FileScanTask(self._data_file(path, task))])
         except FileNotFoundError:
-            raise MissingError(f"{path} does not exist", hint=_HINT) from None
+            raise MissingError(f"{path} does not exist", hint=DAMAGED) from None
         except CLIENT_ERRORS as error:
             message = one_line(error)
             unmapped = any(words in message for words in _UNMAPPED)
-            raise LakeError(f"{path} cannot be read: {message}", hint=_MAPPING_HINT if unmapped else _HINT) from error
+            raise LakeError(f"{path} cannot be read: {message}", hint=_MAPPING_HINT if unmapped else DAMAGED) from error
         return rows
 
     def _data_file(self, path: str, task: FileTask | None) -> DataFile:
@@ -176,13 +170,6 @@ class Reader:
             fields = [schema.find_field(i) for i in delete.equality_ids]
             self._equality[delete.path] = self._read(delete.path, None, Schema(*fields))
         return self._equality[delete.path]
-
-
-def _partition_values(task: FileTask, version: Version) -> list[Any]:
-    """The tuple of a file as PyIceberg takes it."""
-    assert task.spec_id is not None
-    fields = version.specs[task.spec_id].fields
-    return [task.partition[f.name].value if f.name in task.partition else None for f in fields]
 
 
 def _as_stored(value: Any, kind: IcebergType | None) -> Any:
