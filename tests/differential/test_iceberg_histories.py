@@ -206,7 +206,7 @@ class Life:
         return pa.table(arrays, schema=arrow)
 
 
-@pytest.mark.parametrize("seed", seeds(SEEDS, every_run=2))
+@pytest.mark.parametrize("seed", seeds(SEEDS, every_run=1))
 def test_every_life_of_a_table_ends_in_the_rows_that_duckdb_has(tmp_path: Path, seed: int) -> None:
     rng = Random(seed)
     life = Life(tmp_path, rng)

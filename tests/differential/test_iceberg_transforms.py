@@ -84,7 +84,15 @@ TRANSFORMS = {
     "uuid": EVERYTHING,
     "fixed": EVERYTHING,
 }
-CASES = [(name, transform) for name, transforms in TRANSFORMS.items() for transform in transforms]
+# In every run: identity of all types, periods of dates and moments, buckets and void fields of two types.
+LEFT_TO_THE_SLOW_RUN = {
+    *((name, transform) for name in TRANSFORMS if name not in ("long", "string") for transform in EVERYTHING[1:]),
+    *(("timestamp", transform) for transform in (*PERIODS, "hour")),
+}
+CASES = [
+    pytest.param(*case, marks=[pytest.mark.slow] if case in LEFT_TO_THE_SLOW_RUN else [])
+    for case in ((name, transform) for name, transforms in TRANSFORMS.items() for transform in transforms)
+]
 
 
 def internal(value: Any) -> Any:

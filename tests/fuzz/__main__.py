@@ -27,10 +27,11 @@ def main() -> int:
         from tests.fuzz.faults import find_faults
         from tests.fuzz.run import Run
         from tests.fuzz.session import sessions
+        from tests.fuzz.world import CELLS
 
         if options.faults:
             return int(None in find_faults(options.seed, Path(root), sessions()).values())
-        run = Run(options.seed, Path(root), sessions())
+        run = Run(options.seed, Path(root), sessions(), size=options.size or CELLS)
         _worlds(run, options)
         _report(run, options.refusals)
         return 1 if run.failures or run.broken else 0
@@ -83,6 +84,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--faults", action="store_true", help="plant faults, and say how long it takes to find each")
     parser.add_argument("--case", help="only this one: the number of a world, or world.predicate")
     parser.add_argument("--cells", default="", help="only these cells, as a failure names them, separated by ;")
+    parser.add_argument("--size", type=int, help="how many cells a world has, as a failure names it")
     parser.add_argument("--refusals", type=int, default=0, help="how many kinds of refusals to list")
     return parser.parse_args()
 

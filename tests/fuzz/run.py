@@ -27,7 +27,7 @@ from tests.fuzz.oracle import Answer
 from tests.fuzz.predicates import Predicate
 from tests.fuzz.session import SETTINGS, Sessions
 from tests.fuzz.spark_checks import check_join, check_sql, check_stream, check_where
-from tests.fuzz.world import World, draw_world
+from tests.fuzz.world import CELLS, World, draw_world
 
 SPARK_QUESTIONS = 12  # of one world; the first go through streams and SQL, the rest through DataFrames
 _SPARK_PATHS = (("stream", check_stream), ("sql", check_sql), ("sql", check_sql), ("where", check_where))
@@ -78,6 +78,7 @@ class Run:
     doubts: list[str] = field(default_factory=list)
     refusals: Counter[str] = field(default_factory=Counter)
     worlds: int = 0
+    size: int = CELLS  # of a world, in cells
     known: frozenset[tuple[str, str]] = frozenset()  # wrong answers that do not count: their paths and cases
 
     def run(
@@ -93,12 +94,12 @@ class Run:
             if time.monotonic() >= end:
                 return
             try:
-                with self.prepared(draw_world(self.seed, number, cells)) as prepared:
+                with self.prepared(draw_world(self.seed, number, cells, cells=self.size)) as prepared:
                     self._second_opinion(prepared)
                     self.ask_core(prepared, only, end)
                     self._ask_spark(prepared, only, end)
             except Exception:
-                self.broken.append(f"world {number}{_option(cells)}:\n{traceback.format_exc()}")
+                self.broken.append(f"world {number}{self._option(cells)}:\n{traceback.format_exc()}")
             self.worlds += 1
 
     @contextlib.contextmanager
@@ -216,9 +217,9 @@ class Run:
             self.refusals[f"{path}: {message[:70]}"] += 1
         elif (path, case) not in self.known:
             description = f"{layout.description}, {world.zone}"
-            case += _option(world.only)
+            case += self._option(world.only)
             self.failures.append(Failure(case, f"{layout.kind} {path}", text, message, description, self.seed))
 
-
-def _option(cells: Sequence[Cell]) -> str:
-    return f" --cells '{';'.join(map(str, cells))}'" if cells else ""
+    def _option(self, cells: Sequence[Cell]) -> str:
+        size = f" --size {self.size}" if self.size != CELLS else ""
+        return f"{size} --cells '{';'.join(map(str, cells))}'" if cells else size
