@@ -78,7 +78,7 @@ def overwrite(table: IcebergTable, data: Any, where: str | None, dynamic: bool, 
     """Replace rows: all, those that match, or the logical partitions that the new rows have."""
     if where is not None and dynamic:
         raise LakeError("overwrite has both where and dynamic", hint="give one of them")
-    predicate = None if dynamic else by_predicate(table, where)
+    predicate = None if dynamic else by_predicate(table, "TRUE" if where is None else where)
     job, data = prepare_for(table, data)
     files = produce(replace(job, only=None if where is None else predicate), data)
     removal = predicate if predicate is not None else ByPartition(job.layout, fine_tuples(job.layout, files))
@@ -103,9 +103,8 @@ def delete(table: IcebergTable, where: str, properties: dict[str, str]) -> Table
     return _take_away(table, prepare(table), predicate, "delete", (), properties)
 
 
-def by_predicate(table: IcebergTable, where: str | None) -> ByPredicate:
-    """The removal of the rows that match; of all, without a predicate."""
-    where = "TRUE" if where is None else where
+def by_predicate(table: IcebergTable, where: str) -> ByPredicate:
+    """The removal of the rows that match."""
     bind_text(where, table.schema, table.context)  # an error in it is said before anything is written
     return ByPredicate(where, table.schema, table.context)
 

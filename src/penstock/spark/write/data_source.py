@@ -75,7 +75,8 @@ class PenstockSource(DataSource):
         if where is not None and dynamic:
             raise LakeError("both where and dynamic are set", hint="set one of them")
         check_fits(table, schema)
-        removal = write.by_predicate(table, where) if overwrite and not dynamic else None
+        replaced = "TRUE" if where is None else where
+        removal = write.by_predicate(table, replaced) if overwrite and not dynamic else None
         job = replace(write.prepare(table), only=None if where is None else removal)
         return Writer(dict(self.options), job, overwrite, removal)
 
