@@ -22,7 +22,7 @@ from penstock.expr.types import TIMESTAMP
 from tests.differential.predicates import BASIC, Source, show, tree
 from tests.differential.values import POOLS
 from tests.fixtures.iceberg_tables import create, evolve
-from tests.fixtures.seeds import seeds
+from tests.fixtures.variants import variants
 
 KINDS = {"app": "string", "n": "int", "b": "bigint", "d": "date", "ts": "timestamp", "p": "decimal(5,2)"}
 CHOICES = [
@@ -91,7 +91,7 @@ def ids(table: pa.Table) -> list[int]:
     return sorted(table["id"].to_pylist())
 
 
-@pytest.mark.parametrize("seed", seeds(range(TABLES), every_run=1))
+@pytest.mark.parametrize("seed", variants(range(TABLES), every_run=1))
 def test_no_row_is_lost_over_any_history_of_specs(lake_of: Any, seed: int) -> None:
     table, _, rows, specs = lake_of(seed)
     assert table.schema.field("ts").type == TIMESTAMP
@@ -105,7 +105,7 @@ def test_no_row_is_lost_over_any_history_of_specs(lake_of: Any, seed: int) -> No
         assert table.count(where) == len(expected), (where, specs)
 
 
-@pytest.mark.parametrize("seed", seeds(range(TABLES), every_run=1))
+@pytest.mark.parametrize("seed", variants(range(TABLES), every_run=1))
 def test_no_more_files_are_planned_than_pyiceberg_plans(lake_of: Any, seed: int) -> None:
     table, theirs, rows, specs = lake_of(seed)
     compared = 0
@@ -123,7 +123,7 @@ def test_no_more_files_are_planned_than_pyiceberg_plans(lake_of: Any, seed: int)
     assert compared
 
 
-@pytest.mark.parametrize("seed", seeds(range(TABLES), every_run=1))
+@pytest.mark.parametrize("seed", variants(range(TABLES), every_run=1))
 def test_partitions_sum_up_to_the_table_over_all_specs(lake_of: Any, seed: int) -> None:
     table, theirs, rows, _ = lake_of(seed)
     found = table.partitions()

@@ -40,7 +40,7 @@ from tests.differential.evaluator_facts import Column
 from tests.differential.evaluator_predicates import combined, plain
 from tests.fixtures.iceberg_deletes import data_files, delete_by_vectors, delete_equal, delete_positions, upgraded
 from tests.fixtures.iceberg_tables import append_by_hand, create
-from tests.fixtures.seeds import seeds
+from tests.fixtures.variants import variants
 
 SEEDS = range(int(os.environ.get("PENSTOCK_FUZZ_SEEDS", "6")))
 MOMENTS = [
@@ -206,7 +206,7 @@ class Life:
         return pa.table(arrays, schema=arrow)
 
 
-@pytest.mark.parametrize("seed", seeds(SEEDS, every_run=1))
+@pytest.mark.parametrize("seed", variants(SEEDS, every_run=1))
 def test_every_life_of_a_table_ends_in_the_rows_that_duckdb_has(tmp_path: Path, seed: int) -> None:
     rng = Random(seed)
     life = Life(tmp_path, rng)

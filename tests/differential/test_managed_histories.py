@@ -47,7 +47,7 @@ from tests.fixtures.managed_tables import (
     reopened,
     snapshot_ids,
 )
-from tests.fixtures.seeds import seeds
+from tests.fixtures.variants import variants
 
 SCHEMA = pa.schema(
     [
@@ -424,7 +424,7 @@ def run(root: Path, layout: str, seed: int, steps: int) -> None:
         raise AssertionError(f"layout {layout!r}, seed {seed}, {error!r} after\n  {told}") from error
 
 
-@pytest.mark.parametrize("seed", seeds(range(3), every_run=1))
+@pytest.mark.parametrize("seed", variants(range(3), every_run=1))
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_table_equals_plain_rows_after_every_step(tmp_path: Path, layout: str, seed: int) -> None:
     run(tmp_path, layout, seed, steps=8)

@@ -14,8 +14,8 @@ import pytest
 
 from penstock import Shred
 from tests.fixtures.managed_tables import Model, head_id, pick, reopened, snapshot_ids
-from tests.fixtures.seeds import seeds
 from tests.fixtures.shredding import MAP, foreign, foreign_append, is_complete, shredded_table
+from tests.fixtures.variants import variants
 
 NUMBERS = pa.map_(pa.string(), pa.int64())
 STRUCT = pa.struct([pa.field("n", pa.int32()), pa.field("m", MAP)])
@@ -257,7 +257,7 @@ def run(root: Path, seed: int, steps: int) -> None:
         raise AssertionError(f"seed {seed}, {error!r} after\n  {told}") from error
 
 
-@pytest.mark.parametrize("seed", seeds(range(6), every_run=1))
+@pytest.mark.parametrize("seed", variants(range(6), every_run=1))
 def test_a_table_equals_plain_rows_after_every_step(tmp_path: Path, seed: int) -> None:
     run(tmp_path, seed, steps=6)
 

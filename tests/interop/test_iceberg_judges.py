@@ -32,7 +32,7 @@ from penstock.tables.iceberg.iceberg_table import IcebergTable
 from tests.differential.predicates import BASIC, show, tree
 from tests.differential.test_iceberg_evolution import CHOICES, some_rows, sources_of
 from tests.fixtures.iceberg_tables import create, evolve, write_iceberg
-from tests.fixtures.seeds import seeds
+from tests.fixtures.variants import variants
 from tests.interop import iceberg_judge as ask
 from tests.interop.iceberg_judge import IcebergJudge
 from tests.interop.iceberg_predicates import COMMON, NAN, OF_TABLE, SOME, SPARK
@@ -350,7 +350,7 @@ def as_hadoop_table(metadata: str) -> str:
     return str(path.parent.parent)
 
 
-SEEDS = seeds(range(4), every_run=1)
+SEEDS = variants(range(4), every_run=1)
 PLAIN = ["TRUE", "n > 0", "NOT (n > 0)", "app IS NULL", "b <= 10 OR p > 1", "d >= '1970-01-01' AND app <> ''", "p < 0"]
 
 

@@ -10,14 +10,16 @@ from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ
 
 ZONES = (
     "UTC",
+    "Pacific/Apia",
+    "America/St_Johns",
     "+05:45",
     "-18:00",
     "America/New_York",
-    "America/St_Johns",
     "America/Sao_Paulo",
     "America/Toronto",
+    "Europe/Dublin",
+    "Africa/Monrovia",
 )
-ZONES += ("Pacific/Apia", "Europe/Dublin", "Africa/Monrovia")
 
 DAY = 86_400_000_000
 _MIDNIGHTS = [0, 1, -1, 59, 10_956, 11_016, 19_782, 19_781, 18_262, 17_838, -18_538, -18_539, 15_338, 15_339]

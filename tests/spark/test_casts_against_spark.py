@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from penstock.expr.kernels.cast import cast, castable, fails_as_spark
 from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_float, type_name
+from tests.fixtures.variants import variants
 from tests.spark.hard_values import HARD, ZONES
 from tests.spark.judge import Answers, ask, disagreements, given_up
 
@@ -70,7 +71,7 @@ def test_cast_gives_what_spark_gives(spark: SparkSession, source: pa.DataType, t
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("zone", ZONES[1:])
+@pytest.mark.parametrize("zone", variants(ZONES[1:], every_run=3))
 @pytest.mark.parametrize(("source", "to"), ZONED, ids=lambda t: type_name(t))
 def test_cast_of_times_follows_the_session_zone(
     spark: SparkSession, source: pa.DataType, to: pa.DataType, zone: str

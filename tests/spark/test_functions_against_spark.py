@@ -22,6 +22,7 @@ from penstock.expr.functions.function_registry import CHOOSERS, FUNCTIONS
 from penstock.expr.kernels.cast import cast
 from penstock.expr.kernels.vector import Vector, union
 from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_float, is_integer
+from tests.fixtures.variants import variants
 from tests.spark.hard_values import HARD, ZONES
 from tests.spark.judge import Answers, Question, ask, ask_all, disagreements, given_up
 
@@ -173,7 +174,7 @@ def test_function_of_one_argument(spark: SparkSession, name: str) -> None:
     assert taken or FUNCTIONS[name].signature([pa.int32()], [None]) is None
 
 
-@pytest.mark.parametrize("zone", ZONES[1:])
+@pytest.mark.parametrize("zone", variants(ZONES[1:], every_run=3))
 def test_function_of_a_time_follows_the_session_zone(spark: SparkSession, zone: str) -> None:
     with Court(spark, zone) as court:
         for name in (
@@ -243,7 +244,7 @@ def test_date_arithmetic(spark: SparkSession, name: str) -> None:
     assert firsts == list(TIME_TYPES)
 
 
-@pytest.mark.parametrize("zone", ZONES)
+@pytest.mark.parametrize("zone", variants(ZONES, every_run=4))
 def test_date_trunc(spark: SparkSession, zone: str) -> None:
     with Court(spark, zone) as court:
         for unit in UNITS:
@@ -276,7 +277,7 @@ def test_make_date(spark: SparkSession) -> None:
         assert court.takes("make_date", "make_date(a, b, c)", columns_of([years, months, days]))
 
 
-@pytest.mark.parametrize("zone", ZONES)
+@pytest.mark.parametrize("zone", variants(ZONES, every_run=4))
 def test_make_timestamp(spark: SparkSession, zone: str) -> None:
     years = pa.array([0, 1970, 1919, 2011, 2018, 2024, 9999, 300_000, None], pa.int32())
     months, days = pa.array([3, 11, 13], pa.int32()), pa.array([4, 10, 31], pa.int32())

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.fixtures.seeds import seeds
+from tests.fixtures.variants import variants
 from tests.spark.hive_layouts import ROWS, Layout, compare_all, make
 
 pytestmark = pytest.mark.spark
@@ -72,7 +72,7 @@ def layout(tmp_path_factory: pytest.TempPathFactory) -> Layout:
     return make(root, "dt date, app string, n int", [[d, a, n] for d in DAYS for a in APPS for n in NUMBERS])
 
 
-@pytest.mark.parametrize("chunk", seeds(range(5), every_run=2))
+@pytest.mark.parametrize("chunk", variants(range(5), every_run=2))
 def test_every_row_is_in_one_part_and_the_rows_are_those_of_plain_spark(
     spark: SparkSession, layout: Layout, chunk: int
 ) -> None:

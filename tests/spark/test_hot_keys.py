@@ -20,8 +20,8 @@ from pyspark.sql import functions as F
 
 from penstock.spark.scan.shredded_map import rule_failures, shredded_map
 from penstock.spark.session.session import attach
-from tests.fixtures.seeds import seeds
 from tests.fixtures.spark_settings import INTERPRETED
+from tests.fixtures.variants import variants
 from tests.spark.hot_keys_corpus import COLD, HOT, QUERIES, READS, rows_of
 
 pytestmark = pytest.mark.spark
@@ -307,7 +307,7 @@ def test_values_of_every_type(spark: SparkSession, tables: dict[str, DataFrame],
         assert [tuple(row) for row in found.select("*").collect()] == expected
 
 
-@pytest.mark.parametrize("count", seeds([12, 13, 1, 31, 60], every_run=2))
+@pytest.mark.parametrize("count", variants([12, 13, 1, 31, 60], every_run=2))
 def test_any_number_of_sidecars(spark: SparkSession, tables: dict[str, DataFrame], count: int) -> None:
     names = [f"k{i}" for i in range(count)]
     cells = ", ".join(f"if(id % {i + 2} = 0, NULL, '{i}') k{i}" for i in range(count))

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 import penstock
 from penstock.cli.main import main
 from tests.fixtures.managed_tables import bag
+from tests.fixtures.variants import variants
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,7 +52,9 @@ def ingest(warehouse: Path, source: Path, *more: str) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("kind", ["parquet", "csv", "json", "flat folder", "hive", "hive without endings"])
+@pytest.mark.parametrize(
+    "kind", variants(["csv", "flat folder", "hive", "parquet", "json", "hive without endings"], every_run=3)
+)
 def test_every_kind_of_source(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     (tmp_path / "source").mkdir()
     source = write(kind, tmp_path / "source")

@@ -10,6 +10,7 @@ from penstock.expr.bind import Context, bind_text
 from penstock.expr.kernels.evaluate import evaluate
 from penstock.expr.tree import Compare, terms_of
 from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ, type_name
+from tests.fixtures.variants import variants
 from tests.spark.hard_values import HARD, ZONES
 from tests.spark.judge import ask, disagreements, given_up
 
@@ -18,7 +19,7 @@ MOVES = [f"{sign} INTERVAL {n} {unit}" for unit in UNITS for sign, n in (("+", 1
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("zone", ZONES)
+@pytest.mark.parametrize("zone", variants(ZONES, every_run=4))
 @pytest.mark.parametrize("source", [pa.date32(), TIMESTAMP, TIMESTAMP_NTZ], ids=type_name)
 def test_moving_by_an_interval_gives_what_spark_gives(spark: SparkSession, source: pa.DataType, zone: str) -> None:
     values = HARD[source]

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 import penstock
 from penstock.lake.write import data_files as writing
 from tests.fixtures.iceberg_tables import create
+from tests.fixtures.variants import variants
 from tests.spark.hive_layouts import read_by
 
 if TYPE_CHECKING:
@@ -156,9 +157,8 @@ def judged(rows: DataFrame, where: list[str]) -> dict[str, list[int]]:
 
 
 @pytest.mark.usefixtures("utc")
-@pytest.mark.parametrize(
-    ("kind", "vectorized"), [("hive", "true"), ("iceberg", "true"), ("managed", "true"), ("hive", "false")]
-)
+@pytest.mark.parametrize("vectorized", variants(["true", "false"], every_run=1))
+@pytest.mark.parametrize("kind", ["hive", "iceberg", "managed"])
 def test_spark_finds_the_rows_that_it_finds_without_statistics(
     spark: SparkSession, judge: DataFrame, tables: dict[str, Any], kind: str, vectorized: str
 ) -> None:

@@ -5,7 +5,7 @@ row may be left open (`Vector.failed`) where Spark raises, and for at most `MOST
 What Penstock refuses for its types, Spark's analyzer must refuse as well; a literal that cannot be read (`i = 'abc'`)
 must make Spark raise for some row. What only Spark refuses is counted and printed (`pytest -s`).
 
-PENSTOCK_SPARK_PREDICATES=20000 asks for more random predicates than the 600 of the slow run; every run has 200.
+PENSTOCK_SPARK_PREDICATES=20000 asks for more random predicates than the 600 of the slow run; every run has 100.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from penstock.errors import PredicateError
 from penstock.expr.bind import bind_text
 from penstock.expr.simplify import simplify
 from penstock.expr.tree import Expr
-from tests.fixtures.seeds import seeds
+from tests.fixtures.variants import variants
 from tests.spark.judge import Answers
 from tests.spark.predicate_corpus import CORPUS
 from tests.spark.predicate_judge import Report, Said, ask_spark, check_all, session_in
@@ -97,7 +97,7 @@ def test_predicate_means_what_it_means_to_spark(spark: SparkSession, totals: Cou
     assert not fixed, f"fixed: take the mark away from {sorted(fixed)}"
 
 
-@pytest.mark.parametrize("chunk", seeds(range(CHUNKS), every_run=4))
+@pytest.mark.parametrize("chunk", variants(range(CHUNKS), every_run=2))
 def test_random_predicate_means_what_it_means_to_spark(spark: SparkSession, totals: Counter[str], chunk: int) -> None:
     rng = Random(chunk)
     rows, source = make_rows(rng, 40), Texts(rng)

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import penstock
 from penstock.expr.functions.function_registry import FUNCTIONS
+from tests.fixtures.variants import variants
 from tests.spark.hive_layouts import compare_all
 
 pytestmark = pytest.mark.spark
@@ -162,7 +163,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Rows:
     return Rows(lake, flat)
 
 
-@pytest.mark.parametrize("ansi", ["true", "false"])
+@pytest.mark.parametrize("ansi", variants(["true", "false"], every_run=1))
 def test_functions_prune_from_where_as_they_do_from_text(spark: SparkSession, utc: None, rows: Rows, ansi: str) -> None:
     table = penstock.connect(rows.lake).table("web.t")
     texts = [text for examples in EXAMPLES.values() for text in examples]

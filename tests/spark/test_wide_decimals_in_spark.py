@@ -12,6 +12,7 @@ import pytest
 
 import penstock
 from tests.fixtures.hive_writer import write_hive
+from tests.fixtures.variants import variants
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,7 +45,7 @@ def ids(frame: Any, where: str) -> list[int]:
     return sorted(row.id for row in frame.where(where).select("id").collect())
 
 
-@pytest.mark.parametrize("layout", ["hive", "identity", "bounds", "truncate", "shared"])
+@pytest.mark.parametrize("layout", variants(["hive", "shared", "identity", "bounds", "truncate"], every_run=2))
 def test_spark_finds_the_rows_that_plain_spark_finds(
     spark: SparkSession, tmp_path: Path, flat: DataFrame, layout: str
 ) -> None:
