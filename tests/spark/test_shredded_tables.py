@@ -113,7 +113,7 @@ def reads_of(frame: DataFrame) -> set[str]:
 
 
 def some_are_slow() -> list[Any]:
-    """All queries; two of three wait for the slow run, and are asked of one state in `test_hot_keys.py`."""
+    """All queries; two of three wait for the slow run, where `test_hot_keys.py` asks all."""
     return [
         pytest.param(needs, query, id=query, marks=[pytest.mark.slow] if i % 3 else [])
         for i, (needs, query) in enumerate(QUERIES)
