@@ -107,29 +107,28 @@ public class CarryKeys {
   /** An operator of which nothing is known: what is below it is done by itself. */
   private static CarryKeys stop(LogicalPlan node) {
     ArrayList children = new ArrayList();
-    boolean same = true;
     for (int i = 0; i < node.children().size(); i++) {
-      LogicalPlan child = (LogicalPlan) node.children().apply(i);
-      children.add(in(child));
-      same &= children.get(i) == child;
+      children.add(in((LogicalPlan) node.children().apply(i)));
     }
-    LogicalPlan changed = same ? node : (LogicalPlan) node.withNewChildren(PlannedFiles.seq(children));
-    return new CarryKeys(replace(changed, new HashMap()), new HashMap());
+    return new CarryKeys(replace(over(node, children), new HashMap()), new HashMap());
   }
 
   /** Each child is asked for what is wanted of its columns. */
   private static CarryKeys below(LogicalPlan node, LinkedHashSet wanted) {
     ArrayList children = new ArrayList();
     HashMap answers = new HashMap();
-    boolean same = true;
     for (int i = 0; i < node.children().size(); i++) {
       LogicalPlan child = (LogicalPlan) node.children().apply(i);
       CarryKeys done = carry(child, of(child, wanted));
       children.add(done.plan);
       answers.putAll(done.answers);
-      same &= done.plan == child;
     }
-    return new CarryKeys(same ? node : (LogicalPlan) node.withNewChildren(PlannedFiles.seq(children)), answers);
+    return new CarryKeys(over(node, children), answers);
+  }
+
+  /** The operator over other children; itself, as Spark has it, when they are the same. */
+  private static LogicalPlan over(LogicalPlan node, ArrayList children) {
+    return (LogicalPlan) node.withNewChildren(PlannedFiles.seq(children));
   }
 
   private static LinkedHashSet of(LogicalPlan plan, LinkedHashSet wanted) {
@@ -234,7 +233,6 @@ public class CarryKeys {
   private static CarryKeys union(LogicalPlan union, LinkedHashSet wanted) {
     ArrayList branches = new ArrayList();
     LinkedHashSet answered = new LinkedHashSet();
-    boolean same = true;
     for (int i = 0; i < union.children().size(); i++) {
       LogicalPlan child = (LogicalPlan) union.children().apply(i);
       LinkedHashSet here = new LinkedHashSet();
@@ -243,16 +241,12 @@ public class CarryKeys {
       }
       CarryKeys done = carry(child, here);
       branches.add(done);
-      same &= done.plan == child;
       for (Iterator all = wanted.iterator(); all.hasNext();) {
         KeyAccess.Wanted one = (KeyAccess.Wanted) all.next();
         if (done.answers.containsKey(inBranch(one, union, child))) {
           answered.add(one);
         }
       }
-    }
-    if (same && answered.isEmpty()) {
-      return new CarryKeys(union, new HashMap());
     }
     ArrayList children = new ArrayList();
     for (int i = 0; i < branches.size(); i++) {
@@ -266,7 +260,7 @@ public class CarryKeys {
       }
       children.add(only(done.plan, child.output(), more));
     }
-    LogicalPlan changed = (LogicalPlan) union.withNewChildren(PlannedFiles.seq(children));
+    LogicalPlan changed = over(union, children);
     HashMap answers = new HashMap();
     int place = union.output().size();
     for (Iterator all = answered.iterator(); all.hasNext(); place++) {
@@ -344,10 +338,9 @@ public class CarryKeys {
     LogicalPlan child = generate.child();
     CarryKeys done = carry(child, of(child, asking.questions));
     LogicalPlan ordered = only(done.plan, child.output(), new ArrayList(new LinkedHashSet(done.answers.values())));
-    ArrayList one = new ArrayList();
-    one.add(ordered);
-    LogicalPlan changed = ordered == child ? generate : (LogicalPlan) generate.withNewChildren(PlannedFiles.seq(one));
-    changed = replace(changed, done.answers);
+    ArrayList children = new ArrayList();
+    children.add(ordered);
+    LogicalPlan changed = replace(over(generate, children), done.answers);
     return new CarryKeys(changed, passed(changed, done.answers, wanted));
   }
 
@@ -388,7 +381,7 @@ public class CarryKeys {
   }
 
   private static Alias alias(Expression child, KeyAccess.Wanted wanted) {
-    Seq none = PlannedFiles.seq(new ArrayList());
+    Seq none = PlannedFiles.seq(new Object[0]);
     return new Alias(child, wanted.name(), NamedExpression$.MODULE$.newExprId(), none, scala.Option.empty(), none);
   }
 

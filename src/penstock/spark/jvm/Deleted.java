@@ -2,7 +2,6 @@ package io.penstock;
 
 import java.lang.reflect.Constructor;
 import java.nio.ByteBuffer;
-import java.util.ArrayList;
 
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.catalyst.expressions.Cast;
@@ -24,24 +23,16 @@ public class Deleted {
   /** True or false; null where there is no set. */
   public static Column contains(Column set, Column number) {
     Expression serialized = (Expression) make(StaticInvoke.class, new Object[] {
-        ByteBuffer.class, new ObjectType(ByteBuffer.class), "wrap", one(ExpressionUtils.expression(set))});
+        ByteBuffer.class, new ObjectType(ByteBuffer.class), "wrap",
+        PlannedFiles.seq(new Object[] {ExpressionUtils.expression(set)})});
     Expression bitmap = (Expression) make(NewInstance.class, new Object[] {
-        ImmutableRoaringBitmap.class, one(serialized), none(), Boolean.TRUE, new ObjectType(ImmutableRoaringBitmap.class)});
+        ImmutableRoaringBitmap.class, PlannedFiles.seq(new Object[] {serialized}), PlannedFiles.seq(new Object[0]),
+        Boolean.TRUE, new ObjectType(ImmutableRoaringBitmap.class)});
     Object legacy = EvalMode$.MODULE$.LEGACY(); // numbers above 2^31 are negative ints to Roaring
     Expression place = (Expression) make(Cast.class, new Object[] {
         ExpressionUtils.expression(number), DataTypes.IntegerType, scala.Option.empty(), legacy});
     return ExpressionUtils.column((Expression) make(Invoke.class, new Object[] {
-        bitmap, "contains", DataTypes.BooleanType, one(place)}));
-  }
-
-  private static Object one(Object element) {
-    ArrayList elements = new ArrayList();
-    elements.add(element);
-    return PlannedFiles.seq(elements);
-  }
-
-  private static Object none() {
-    return PlannedFiles.seq(new ArrayList());
+        bitmap, "contains", DataTypes.BooleanType, PlannedFiles.seq(new Object[] {place})}));
   }
 
   /** `new type(first …)` with the defaults for the other arguments, of which later versions of Spark have more. */

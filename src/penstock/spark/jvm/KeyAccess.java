@@ -83,10 +83,8 @@ public class KeyAccess {
   /** The answer in place of the expression that asked. */
   public static Expression inPlaceOf(Expression asking, Expression answer) {
     if (asking instanceof Size && ((Size) asking).legacySizeOfNull()) {
-      ArrayList either = new ArrayList();
-      either.add(answer);
-      either.add(new Literal(Integer.valueOf(-1), DataTypes.IntegerType));
-      return new Coalesce(PlannedFiles.seq(either));
+      Literal none = new Literal(Integer.valueOf(-1), DataTypes.IntegerType);
+      return new Coalesce(PlannedFiles.seq(new Object[] {answer, none}));
     }
     if (!(asking instanceof IsNull || asking instanceof IsNotNull)) {
       return answer;

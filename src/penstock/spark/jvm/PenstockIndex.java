@@ -86,15 +86,12 @@ public class PenstockIndex implements FileIndex {
 
   /** Empty before planning, so that nobody writes into the table by accident; then a line for `explain`. */
   public Seq rootPaths() {
-    java.util.ArrayList paths = new java.util.ArrayList();
-    if (planned != null) {
-      paths.add(new Path("penstock", null, "/" + planned.summary));
-    }
-    return PlannedFiles.seq(paths);
+    return PlannedFiles.seq(
+        planned == null ? new Object[0] : new Object[] {new Path("penstock", null, "/" + planned.summary)});
   }
 
   public String[] inputFiles() {
-    Seq nothing = PlannedFiles.seq(new java.util.ArrayList());
+    Seq nothing = PlannedFiles.seq(new Object[0]);
     Seq directories = planned != null ? planned.directories : listFiles(nothing, nothing);
     java.util.ArrayList paths = new java.util.ArrayList();
     for (int i = 0; i < directories.size(); i++) {

@@ -132,7 +132,7 @@ public class PlanEarly extends Rule {
       if (condition != null) {
         AttributeSet keys = columns(scan, files.partitionSchema());
         Expression named = (Expression) DataSourceStrategy$.MODULE$
-            .normalizeExprs((Seq) PlannedFiles.seq(list(condition)), scan.output()).apply(0); // as the table spells them
+            .normalizeExprs(PlannedFiles.seq(new Object[] {condition}), scan.output()).apply(0); // as the table spells them
         sort(named, keys, columns(scan, files.dataSchema()).$minus$minus(keys), onPartitions, onData);
       }
       PenstockIndex index;
@@ -145,12 +145,6 @@ public class PlanEarly extends Rule {
           index, files.partitionSchema(), files.dataSchema(), files.bucketSpec(), index.reader(files.dataSchema()),
           files.options(), files.sparkSession());
       return with(scan, 0, smaller);
-    }
-
-    private static ArrayList list(Object one) {
-      ArrayList elements = new ArrayList();
-      elements.add(one);
-      return elements;
     }
 
     private static AttributeSet columns(LogicalRelation scan, StructType schema) {

@@ -1,6 +1,7 @@
 package io.penstock;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Base64;
 import java.util.HashSet;
 
@@ -182,6 +183,10 @@ public class PlannedFiles {
       all = all == null ? filter : new And(all, filter);
     }
     return all == null ? null : Predicate$.MODULE$.createInterpreted(all);
+  }
+
+  public static Seq seq(Object[] elements) {
+    return seq(new ArrayList(Arrays.asList(elements)));
   }
 
   public static Seq seq(ArrayList list) {

@@ -89,7 +89,7 @@ public class ShreddedMap extends Expression {
     if (i < 0) {
       return cold;
     }
-    return isMaybe(i) ? (Expression) new Coalesce(pair(sidecar(i), cold)) : sidecar(i);
+    return isMaybe(i) ? (Expression) new Coalesce(PlannedFiles.seq(new Object[] {sidecar(i), cold})) : sidecar(i);
   }
 
   private Expression contained(Literal key, int i) {
@@ -98,7 +98,7 @@ public class ShreddedMap extends Expression {
     if (filled != null && residual().nullable()) {
       Expression none = Literal.create(null, DataTypes.BooleanType);
       Expression empty = new If(filled, new Literal(Boolean.FALSE, DataTypes.BooleanType), none);
-      inResidual = new Coalesce(pair(inResidual, empty));
+      inResidual = new Coalesce(PlannedFiles.seq(new Object[] {inResidual, empty}));
     }
     return i < 0 || isMirror(i) ? inResidual : new Or(new IsNotNull(sidecar(i)), inResidual);
   }
@@ -167,13 +167,6 @@ public class ShreddedMap extends Expression {
     return ((String) states.apply(i)).startsWith("MIRROR");
   }
 
-  private static Seq pair(Expression first, Expression second) {
-    ArrayList both = new ArrayList();
-    both.add(first);
-    both.add(second);
-    return PlannedFiles.seq(both);
-  }
-
   public boolean nullable() {
     return residual().nullable();
   }
@@ -219,9 +212,7 @@ public class ShreddedMap extends Expression {
   }
 
   public Seq nodePatterns() {
-    ArrayList one = new ArrayList();
-    one.add(MARK);
-    return PlannedFiles.seq(one);
+    return PlannedFiles.seq(new Object[] {MARK});
   }
 
   public Seq children() {

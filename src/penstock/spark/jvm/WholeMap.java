@@ -64,12 +64,9 @@ public class WholeMap {
       return residual;
     }
     Expression base = base();
-    ArrayList both = new ArrayList();
-    both.add(keysOf(base));
-    both.add(valuesOf(base));
-    Seq untyped = PlannedFiles.seq(new ArrayList());
-    return orNull(new NewInstance(
-        ArrayBasedMapData.class, PlannedFiles.seq(both), untyped, true, type, scala.Option.empty()));
+    Seq both = PlannedFiles.seq(new Object[] {keysOf(base), valuesOf(base)});
+    Seq untyped = PlannedFiles.seq(new Object[0]);
+    return orNull(new NewInstance(ArrayBasedMapData.class, both, untyped, true, type, scala.Option.empty()));
   }
 
   public Expression mapKeys() {
@@ -97,11 +94,7 @@ public class WholeMap {
   }
 
   private Expression keysOf(Expression base) {
-    ArrayList parts = new ArrayList();
-    parts.add(new MapKeys(base));
-    for (int i = 0; i < keys.size(); i += step()) {
-      parts.add(some(i, Math.min(i + step(), keys.size()), new ArrayList(), true));
-    }
+    ArrayList parts = parts(new MapKeys(base), true);
     if (keys.size() > MANY) {
       parts.add(nothing());
     }
@@ -109,12 +102,16 @@ public class WholeMap {
   }
 
   private Expression valuesOf(Expression base) {
+    return new Concat(PlannedFiles.seq(parts(new MapValues(base), false)));
+  }
+
+  private ArrayList parts(Expression first, boolean ofKeys) {
     ArrayList parts = new ArrayList();
-    parts.add(new MapValues(base));
+    parts.add(first);
     for (int i = 0; i < keys.size(); i += step()) {
-      parts.add(some(i, Math.min(i + step(), keys.size()), new ArrayList(), false));
+      parts.add(some(i, Math.min(i + step(), keys.size()), new ArrayList(), ofKeys));
     }
-    return new Concat(PlannedFiles.seq(parts));
+    return parts;
   }
 
   /** Arrays of up to three keys are fastest; but that makes long methods, and Java does not compile the longest. */
@@ -162,9 +159,7 @@ public class WholeMap {
    */
   private static Expression nothing() {
     NamedLambdaVariable key = variable("key", DataTypes.StringType, false);
-    ArrayList one = new ArrayList();
-    one.add(key);
-    Expression all = new LambdaFunction(new IsNotNull(key), PlannedFiles.seq(one), false);
+    Expression all = new LambdaFunction(new IsNotNull(key), PlannedFiles.seq(new Object[] {key}), false);
     return new ArrayFilter(array(new Object[0], DataTypes.StringType), all);
   }
 
@@ -183,15 +178,9 @@ public class WholeMap {
     if (shadowed == null) {
       return residual;
     }
-    ArrayList either = new ArrayList();
-    either.add(residual);
-    either.add(new Literal(EMPTY, type));
-    ArrayList arguments = new ArrayList();
-    arguments.add(key);
-    arguments.add(value);
-    return new MapFilter(
-        new Coalesce(PlannedFiles.seq(either)),
-        new LambdaFunction(new Not(shadowed), PlannedFiles.seq(arguments), false));
+    Expression whole = new Coalesce(PlannedFiles.seq(new Object[] {residual, new Literal(EMPTY, type)}));
+    Seq arguments = PlannedFiles.seq(new Object[] {key, value});
+    return new MapFilter(whole, new LambdaFunction(new Not(shadowed), arguments, false));
   }
 
   private static NamedLambdaVariable variable(String name, DataType type, boolean nullable) {

@@ -31,7 +31,7 @@ from penstock.spark.scan.hive_shredded import (
     mappings,
     stored_fields,
     unexpected,
-    with_maps,
+    with_sidecars,
 )
 from penstock.spark.scan.nan_guard import guarded, has_floats
 from penstock.spark.scan.planner import as_answer, by_partition, plain_values, remember
@@ -98,7 +98,7 @@ class HiveRelations:
         for kind in kinds:
             others = frozenset(other for other in kinds if other is not None and other != kind)
             rows = _relation(HiveFiles(table, bucket, kind, others), spark)
-            parts.append(with_maps(rows, table, kind or (), spark))
+            parts.append(with_sidecars(rows, table, kind or (), spark))
         return reduce(lambda left, right: left.unionAll(right), parts)
 
     def planned_rows(self, spark: SparkSession, where: str) -> DataFrame:

@@ -20,11 +20,11 @@ from penstock.errors import LayoutError
 from penstock.expr.sql_text import quote_name
 from penstock.expr.types import type_name
 from penstock.maps.shred_rule import MIRROR
-from penstock.spark.scan.shredded_map import shredded_map
+from penstock.spark.scan.shredded_map import with_maps
 from penstock.tables.hive.hive_files import Mapping, read_mapping
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from penstock.tables.hive.hive_table import HiveTable
 
@@ -95,30 +95,21 @@ def _value_type(schema: pa.Schema, column: str) -> pa.DataType:
     return kind.item_type
 
 
-def with_maps(rows: DataFrame, table: HiveTable, mapping: Mapping, spark: SparkSession) -> DataFrame:
+def with_sidecars(rows: DataFrame, table: HiveTable, mapping: Mapping, spark: SparkSession) -> DataFrame:
     """The rows of one relation as the table's columns."""
     from pyspark.sql import functions as F
 
     if not mapping:
         return rows
-    by_path = {tuple(each.column.split(".")): each for each in mapping}
-
-    def shown(column: Column, kind: pa.DataType, path: tuple[str, ...]) -> Column:
-        each = by_path.get(path)
-        if each is not None:
-            state = "MIRROR_VALUE" if each.mode == MIRROR else "VALUE"
-            parts = [(key, F.col(quote_name(name)), state) for key, name in each.sidecars]
-            return shredded_map(spark, column, parts)
-        if not any(other[: len(path)] == path for other in by_path):
-            return column
-        fields = [kind.field(i) for i in range(kind.num_fields)]
-        inside = [shown(column.getField(f.name), f.type, (*path, f.name)).alias(f.name) for f in fields]
-        return F.call_function("if", column.isNull(), F.lit(None), F.struct(*inside))
-
-    columns = [
-        shown(F.col(quote_name(f.name)), f.type, (f.name,)).alias(f.name) for f in (*table.file_schema, *table.columns)
-    ]
-    return rows.select(*columns)
+    sidecars = {
+        tuple(each.column.split(".")): [
+            (key, F.col(quote_name(name)), "MIRROR_VALUE" if each.mode == MIRROR else "VALUE")
+            for key, name in each.sidecars
+        ]
+        for each in mapping
+    }
+    fields = [(f, F.col(quote_name(f.name))) for f in (*table.file_schema, *table.columns)]
+    return rows.select(*(with_maps(spark, column, f.type, (f.name,), sidecars).alias(f.name) for f, column in fields))
 
 
 def ddl(fields: Any) -> str:

@@ -22,13 +22,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from penstock.errors import LakeError
-from penstock.expr.sql_text import quote_name
-from penstock.expr.types import type_name
+from penstock.expr.kernels.python_values import from_arrow
+from penstock.expr.sql_text import literal_sql, quote_name, quote_text
+from penstock.expr.tree import Literal
+from penstock.expr.types import is_nested, type_name
 from penstock.formats.format_registry import DEFAULT
 from penstock.maps.sidecar_states import State
 from penstock.spark.scan.iceberg_filters import UUID_PARTS, UUID_PATTERN, MapKey, Meanings
-from penstock.spark.scan.iceberg_literals import literal
 from penstock.spark.scan.iceberg_names import ABSENT, Naming, all_fields, surrogate
 from penstock.spark.scan.iceberg_shredded import SidecarColumn
 from penstock.tables.iceberg.metadata.schema_columns import arrow_type
@@ -95,7 +98,7 @@ class Shape:
             return
         metadata = self._field_metadata(field)
         if field.initial_default is not None and self._is_native(field):
-            text = literal(field.initial_default, field.field_type)
+            text = default_sql(field)
             metadata |= {"EXISTS_DEFAULT": text, "CURRENT_DEFAULT": text}
         kind = self._type(field.field_type, field.field_id, False, field.name)
         for name in self.names(field):
@@ -142,7 +145,7 @@ class Shape:
         if field.field_id not in self.flagged:
             return value
         bit = 1 << self.flagged.index(field.field_id)
-        return f"if(({ABSENT} & {bit}L) <> 0, {literal(field.initial_default, field.field_type)}, {value})"
+        return f"if(({ABSENT} & {bit}L) <> 0, {default_sql(field)}, {value})"
 
     def _named(self, raw: str, field: NestedField) -> str:
         """A column whose fields have the table's names.
@@ -165,7 +168,7 @@ class Shape:
         x, key = f"x{depth}", f"k{depth}"
         match kind:
             case types.StructType():
-                parts = [part for f in kind.fields for part in (literal(f.name), self._part(raw, f, depth))]
+                parts = [part for f in kind.fields for part in (quote_text(f.name), self._part(raw, f, depth))]
                 return f"if({raw} IS NULL, NULL, named_struct({', '.join(parts)}))"
             case types.ListType():
                 return f"transform({raw}, {x} -> {self._value(x, kind.element_type, depth + 1)})"
@@ -267,27 +270,18 @@ def _has_struct(kind: IcebergType) -> bool:
 
 
 def _spark_type(kind: IcebergType, path: str) -> Any:
-    from pyiceberg.types import DecimalType
-    from pyspark.sql import types as spark
+    from pyspark.sql.pandas.types import from_arrow_type
 
-    simple = {
-        "boolean": spark.BooleanType,
-        "int": spark.IntegerType,
-        "long": spark.LongType,
-        "float": spark.FloatType,
-        "double": spark.DoubleType,
-        "date": spark.DateType,
-        "timestamp": spark.TimestampNTZType,
-        "timestamptz": spark.TimestampType,
-        "string": spark.StringType,
-        "uuid": spark.StringType,
-        "binary": spark.BinaryType,
-    }
-    name = str(kind)
-    if name in simple:
-        return simple[name]()
-    if isinstance(kind, DecimalType):
-        return spark.DecimalType(kind.precision, kind.scale)
-    if name.startswith("fixed"):
-        return spark.BinaryType()
-    raise LakeError(f"column {path} is a {name}, which Spark cannot read", hint="read the table with table.arrow()")
+    if str(kind) in ("time", "unknown"):
+        raise LakeError(f"column {path} is a {kind}, which Spark cannot read", hint="read the table with table.arrow()")
+    return from_arrow_type(arrow_type(kind, path), prefer_timestamp_ntz=True)
+
+
+def default_sql(field: NestedField) -> str:
+    """The default of a field as Spark SQL that means exactly it."""
+    kind = arrow_type(field.field_type, field.name)
+    if is_nested(kind) or pa.types.is_time(kind):
+        message = f"a default of the type {field.field_type} is not supported"
+        raise LakeError(message, hint="read the table with table.arrow()")
+    value = str(field.initial_default) if kind == pa.string() else field.initial_default
+    return literal_sql(Literal(from_arrow(pa.array([value], kind))[0], kind))

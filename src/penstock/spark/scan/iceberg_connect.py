@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import LakeError
+from penstock.expr.sql_text import quote_text
 from penstock.formats.format_registry import DEFAULT
 from penstock.maps.sidecar_states import states_of
 from penstock.spark.scan.hadoop_client import options_for_connect
 from penstock.spark.scan.iceberg_columns import Shape, quoted, read_type
 from penstock.spark.scan.iceberg_files import FIELD_IDS
 from penstock.spark.scan.iceberg_footers import Footers
-from penstock.spark.scan.iceberg_literals import literal
 from penstock.spark.scan.iceberg_names import names_by_id
 from penstock.spark.scan.iceberg_shredded import merged, sidecar_columns
 from penstock.spark.scan.iceberg_storage import spark_path
@@ -66,7 +66,7 @@ def _with_maps(shape: Shape, field: Any, text: str, path: tuple[str, ...]) -> st
     if not any(sidecar.path[: len(path)] == path for sidecar in shape.sidecars):
         return text
     parts = [
-        f"{literal(f.name)}, {_with_maps(shape, f, f'{text}.{quoted(f.name)}', (*path, f.name))}"
+        f"{quote_text(f.name)}, {_with_maps(shape, f, f'{text}.{quoted(f.name)}', (*path, f.name))}"
         for f in field.field_type.fields
     ]
     return f"if({text} IS NULL, NULL, named_struct({', '.join(parts)}))"

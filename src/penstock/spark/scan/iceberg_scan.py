@@ -26,14 +26,14 @@ from penstock.spark.scan.iceberg_names import ABSENT, DELETED, LISTED, NUMBER, N
 from penstock.spark.scan.iceberg_shredded import MapClass, map_classes, sidecar_columns
 from penstock.spark.scan.iceberg_storage import Places, places_of
 from penstock.spark.scan.planner import remember
-from penstock.spark.scan.shredded_map import shredded_map
+from penstock.spark.scan.shredded_map import with_maps
 from penstock.spark.session.java_classes import call, new
 from penstock.spark.session.session import gateway_of
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.manifest.manifest_list import files_in
+from penstock.tables.iceberg.metadata.schema_columns import arrow_type
 
 if TYPE_CHECKING:
-    from pyiceberg.manifest import ManifestFile
     from pyiceberg.types import NestedField
     from pyspark.sql import DataFrame, SparkSession
 
@@ -173,27 +173,20 @@ class Scan:
         from pyspark.sql import Column
         from pyspark.sql import functions as F
 
-        shown: Any = self._with_maps(F.expr(shape.shown(field)), shape, field, (field.name,))
+        shown: Any = self._with_maps(F.expr(shape.shown(field)), shape, field)
         if name is None and field.field_id in shape.values and shape.names(field)[0] == field.name:
             return shown
         empty = gateway_of(self.spark).jvm.org.apache.spark.sql.types.Metadata.empty()
         return Column(getattr(shown._jc, "as")(name or field.name, empty))
 
-    def _with_maps(self, column: Any, shape: Shape, field: Any, path: tuple[str, ...]) -> Any:
+    def _with_maps(self, column: Any, shape: Shape, field: NestedField) -> Any:
         """A column whose shredded maps are whole; the optimizer answers single keys of them from their sidecars."""
         from pyspark.sql import functions as F
 
-        own = [sidecar for sidecar in shape.sidecars if sidecar.path == path]
-        if own:
-            parts = [(sidecar.key, F.expr(shape.value(sidecar)), sidecar.state_name) for sidecar in own]
-            return shredded_map(self.spark, column, parts)
-        if not any(sidecar.path[: len(path)] == path for sidecar in shape.sidecars):
-            return column
-        inside = [
-            self._with_maps(column.getField(f.name), shape, f, (*path, f.name)).alias(f.name)
-            for f in field.field_type.fields
-        ]
-        return F.call_function("if", column.isNull(), F.lit(None), F.struct(*inside))
+        sidecars: dict[tuple[str, ...], list[Any]] = {}
+        for each in shape.sidecars:
+            sidecars.setdefault(each.path, []).append((each.key, F.expr(shape.value(each)), each.state_name))
+        return with_maps(self.spark, column, arrow_type(field.field_type, field.name), (field.name,), sidecars)
 
     def _contains(self, bitmap: Any, number: Any) -> Any:
         from pyspark.sql import Column
@@ -242,14 +235,10 @@ def identity_groups(table: IcebergTable) -> list[tuple[frozenset[int], frozenset
     version = table.version
     columns = {field.field_id for field in version.columns.schema.fields}
     manifests = table.sources.lists.of(version.snapshot, table.sources.io)
-    live = {m.partition_spec_id for m in manifests if int(m.content) == 0 and _may_have_files(m)}
+    live = {m.partition_spec_id for m in manifests if int(m.content) == 0 and files_in(m) != 0}  # not known is not none
     by_columns: dict[frozenset[int], set[int]] = {}
     for spec_id in live or {version.metadata.default_spec_id}:
         values = frozenset(version.specs[spec_id].identities) & columns
         by_columns.setdefault(values, set()).add(spec_id)
     ordered = sorted(by_columns.items(), key=lambda group: (-len(group[0]), sorted(group[0])))
     return [(values, frozenset(specs)) for values, specs in ordered]
-
-
-def _may_have_files(manifest: ManifestFile) -> bool:
-    return files_in(manifest) != 0  # not known is not none

@@ -7,8 +7,10 @@ nothing is known is `MAYBE`, which is right whoever wrote the file. One that can
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from penstock.spark.session.java_classes import call
 from penstock.spark.session.session import gateway_of
@@ -16,11 +18,13 @@ from penstock.spark.session.session import gateway_of
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
 
+Path = tuple[str, ...]
+Sidecar = tuple[str, "Column", str]  # key, column of the map's value type, and state
 STATES = ("MAYBE", "VALUE", "EXACT", "MIRROR_VALUE", "MIRROR_EXACT")
 
 
-def shredded_map(spark: SparkSession, residual: Column, sidecars: Sequence[tuple[str, Column, str]]) -> Column:
-    """The map of a residual and sidecars, each given as key, column of the map's value type, and state."""
+def shredded_map(spark: SparkSession, residual: Column, sidecars: Sequence[Sidecar]) -> Column:
+    """The map of a residual and sidecars, see `Sidecar`."""
     from pyspark.sql import Column
 
     if not sidecars:
@@ -34,6 +38,20 @@ def shredded_map(spark: SparkSession, residual: Column, sidecars: Sequence[tuple
         columns.add(_java(column))
         states.add(state)
     return Column(call(gateway, "ShreddedMap", "column", _java(residual), keys, columns, states))
+
+
+def with_maps(
+    spark: SparkSession, column: Column, kind: pa.DataType, path: Path, sidecars: Mapping[Path, Sequence[Sidecar]]
+) -> Column:
+    """A column whose shredded maps are whole; `sidecars` are those of each map, by its path."""
+    from pyspark.sql import functions as F
+
+    if path in sidecars:
+        return shredded_map(spark, column, sidecars[path])
+    if not any(other[: len(path)] == path for other in sidecars):
+        return column
+    inside = [with_maps(spark, column.getField(f.name), f.type, (*path, f.name), sidecars).alias(f.name) for f in kind]
+    return F.call_function("if", column.isNull(), F.lit(None), F.struct(*inside))
 
 
 def rule_failures(spark: SparkSession) -> tuple[int, str]:
