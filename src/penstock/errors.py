@@ -139,24 +139,22 @@ def printable(text: str, keep: str = "") -> str:
 def _excerpt(text: str, position: int) -> str:
     """The text around the position on one line, and a caret on the next one."""
     position = min(max(position, 0), len(text))
-    before: list[str] = []
-    room = _EXCERPT_WIDTH // 2
-    start = position
-    while start > 0 and (width := _width(piece := _shown(text[start - 1]))) <= room and len(before) < 40:
-        before.append(piece)
-        room -= width
-        start -= 1
-    lead = ("…" if start else "") + "".join(reversed(before))
-
-    after: list[str] = []
-    room = _EXCERPT_WIDTH - _width(lead)
-    end = position
-    while end < len(text) and (width := _width(piece := _shown(text[end]))) <= room and len(after) < 80:
-        after.append(piece)
-        room -= width
-        end += 1
-    tail = "".join(after) + ("…" if end < len(text) else "")
+    before = _fitting(reversed(text[max(0, position - _EXCERPT_WIDTH // 2) : position]), _EXCERPT_WIDTH // 2)
+    lead = ("…" if len(before) < position else "") + "".join(reversed(before))
+    after = _fitting(text[position : position + _EXCERPT_WIDTH], _EXCERPT_WIDTH - _width(lead))
+    tail = "".join(after) + ("…" if position + len(after) < len(text) else "")
     return f"  {lead}{tail}\n  {' ' * _width(lead)}^"
+
+
+def _fitting(characters: Iterable[str], room: int) -> list[str]:
+    """The first characters, each as it is shown, that fit into so many columns."""
+    pieces: list[str] = []
+    for piece in map(_shown, characters):
+        room -= _width(piece)
+        if room < 0:
+            break
+        pieces.append(piece)
+    return pieces
 
 
 def _shown(character: str) -> str:

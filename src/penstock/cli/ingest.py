@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json as jsonlib
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -25,12 +25,13 @@ _MOST_FOLDERS = 1_000
 def ingest(place: Mapping[str, Any], json: bool) -> None:
     """Read the source, make the table if need be, and add the rows or put them in the place of all others."""
     from penstock.lake.lake import connect
+    from penstock.maps.shred_rule import parse_rules
     from penstock.progress import progress
     from penstock.spark.session.session import session
     from penstock.spark.session.tasks import progress_of_tasks
     from penstock.tables.iceberg.metadata.catalogs import clear_errors
 
-    rule, hot = _rule(place["coalesce"], place["below"]), _hot_keys(place["shred"])
+    rule, hot = _rule(place["coalesce"], place["below"]), parse_rules(place["shred"])
     kind = kind_of(place["source"], place["storage"])
     lake = connect(place["warehouse"], catalog=place["catalog"])
     table = _existing(lake, place, rule, hot)
@@ -205,12 +206,6 @@ def _rule(columns: str | None, below: str | None) -> Any:
             raise LakeError("--below is given without --coalesce", hint="say which columns: --coalesce app")
         return None
     return Coalesce(*read_names(columns), below=below)
-
-
-def _hot_keys(texts: Sequence[str]) -> Any:
-    from penstock.maps.shred_rule import parse_rules
-
-    return parse_rules(texts)
 
 
 def _existing(lake: Any, place: Mapping[str, Any], rule: Any, hot: Any) -> Any:

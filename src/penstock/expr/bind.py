@@ -149,9 +149,9 @@ class _Binder:
         common = None if unknown else self.common([child, *options], node)
         if all(isinstance(option, Literal) for option in options):
             bound = In(child, tuple(options), at=node.at)
-            return (
-                bound if common is None else In(self.to(child, common, node), self.options(bound, common), at=node.at)
-            )
+            if common is None:
+                return bound
+            return In(self.to(child, common, node), self.options(bound, common), at=node.at)
         value = child if common is None else self.to(child, common, node)
         others = options if common is None else [self.to(option, common, node) for option in options]
         arms = tuple(Compare("=", value, other, at=node.at) for other in others)

@@ -14,6 +14,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, cast
 
 from sqlglot import exp
@@ -106,27 +107,15 @@ def _nesting(text: str) -> int:
 
 
 def _on_large_stack(work: Callable[[], Expr]) -> Expr:
-    outcome: list[Expr | BaseException] = []
-
-    def run() -> None:
-        try:
-            outcome.append(work())
-        except BaseException as error:
-            outcome.append(error)
-
     with _stack_lock:
         limit, size = sys.getrecursionlimit(), threading.stack_size(_STACK_BYTES)
         sys.setrecursionlimit(max(limit, 40 * MAX_DEPTH))
         try:
-            thread = threading.Thread(target=run, name="penstock-parse")
-            thread.start()
-            thread.join()
+            with ThreadPoolExecutor(1, "penstock-parse") as pool:
+                return pool.submit(work).result()
         finally:
             sys.setrecursionlimit(limit)
             threading.stack_size(size)
-    if isinstance(outcome[0], BaseException):
-        raise outcome[0]
-    return outcome[0]
 
 
 _stack_lock = threading.Lock()

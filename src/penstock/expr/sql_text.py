@@ -149,7 +149,7 @@ def _print_test(node: Expr, below: tuple[_Printed, ...], word: str = "") -> _Pri
     operands = [_within(operand, _TEST + 1) for operand in below]
     if isinstance(node, Compare):
         left, right = (_compared(n, text) for n, text in zip(node.children, operands, strict=True))
-        return f"{left} {node.op} {right}", _TEST
+        return f"{left} {'<>' if word else node.op} {right}", _TEST
     if isinstance(node, In):
         options = ", ".join(_compared(option, _option_sql(option)) for option in node.options)
         return f"{operands[0]} {word}IN ({options})", _TEST
@@ -167,13 +167,9 @@ def _option_sql(option: Expr) -> str:
 
 def _print_not(node: Not, child: _Printed) -> _Printed:
     inner = node.child
-    if isinstance(inner, In | IsNull | Like):
+    if isinstance(inner, In | IsNull | Like) or (isinstance(inner, Compare) and inner.op == "="):
         # Printed again from the parts: the child's own text has no room for the word.
         return _print_test(inner, tuple(tree.fold(c, _print) for c in inner.children), "NOT ")
-    if isinstance(inner, Compare) and inner.op == "=":
-        left, right = (tree.fold(c, _print) for c in inner.children)
-        a, b = _within(left, _TEST + 1), _within(right, _TEST + 1)
-        return f"{_compared(inner.left, a)} <> {_compared(inner.right, b)}", _TEST
     return f"NOT {_within(child, _NOT)}", _NOT
 
 

@@ -73,7 +73,6 @@ class Rows(Protocol):
 
     def read(self, work: Work) -> Iterator[pa.Table]:
         """The matching rows."""
-        ...
 
 
 class Feed(Protocol):
@@ -85,32 +84,25 @@ class Feed(Protocol):
     @property
     def schema(self) -> pa.Schema:
         """The columns of the rows."""
-        ...
 
     @property
     def unchecked(self) -> str | None:
         """Why the rows still need the predicate after they were read; None when they do not."""
-        ...
 
     def start(self) -> Position:
         """Where a new stream begins."""
-        ...
 
     def step(self, start: Position | None, limit: Limit) -> Step:
         """What comes next; without a start, the position after everything that is there."""
-        ...
 
     def again(self, start: Position, end: Position) -> Sequence[Work]:
         """What lies between two positions."""
-        ...
 
     def stop_at_present(self) -> None:
         """Do not go beyond what is there now."""
-        ...
 
     def rows(self) -> Rows:
         """What reads the files of the last step."""
-        ...
 
 
 @dataclass(frozen=True)

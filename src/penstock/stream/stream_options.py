@@ -84,7 +84,7 @@ def _read(name: str, value: Any) -> Any:
             raise LakeError(f"{name} is {value!r}", hint=f"one of {', '.join(_CHOICES[name])}")
         return value
     if name == "allow_filter_change":
-        return _truth(name, value)
+        return truth(name, value)
     if name == "max_bytes_per_trigger":
         return _at_least(name, parse_size(int(value) if str(value).isdigit() else value), 1)
     if name in ("max_files_per_trigger", "remember_files"):
@@ -104,7 +104,8 @@ def _columns(value: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(part.name if part.key == "column" else part.sql(dialect="spark") for part in parts)
 
 
-def _truth(name: str, value: Any) -> bool:
+def truth(name: str, value: Any) -> bool:
+    """An option that is true or false, as text or as it is."""
     text = str(value).lower()
     if text not in ("true", "false"):
         raise LakeError(f"{name} is {value!r}", hint="write true or false")

@@ -41,11 +41,9 @@ class Relations(Protocol):
 
     def rows(self, spark: Any, where: str | None) -> Any:
         """All rows as a lazy DataFrame; `where` only tells which files will be asked for."""
-        ...
 
     def planned_rows(self, spark: Any, where: str) -> Any:
         """The matching rows on Spark Connect, from the files of a plan made now."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

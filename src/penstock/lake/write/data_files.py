@@ -58,7 +58,6 @@ class RowCheck(Protocol):
 
     def check(self, rows: pa.Table) -> None:
         """An error for rows that may not be written."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -52,11 +52,9 @@ class Removal(Protocol):
 
     def find(self, table: IcebergTable) -> PlannedRemoval:
         """The files that it is about."""
-        ...
 
     def stays(self, rows: pa.Table) -> pa.Table:
         """The rows that are not taken away."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -70,17 +70,16 @@ class HiveFiles:
         check_readable(plan, table.columns)
         if self.bucket is not None:
             self.bucket.check_client()
-        if self.mapping is None:
-            return as_answer(_summary(plan), _partitions(plan, table.columns))
         keys, files = _kept(plan, table.columns)
-        file_mappings = mappings(table, files)
-        for file, mapping in zip(files, file_mappings, strict=True):
-            if mapping != self.mapping and mapping not in self.others:
-                raise unexpected(file[0])
-        own = [i for i, mapping in enumerate(file_mappings) if mapping == self.mapping]
-        partitions = by_partition((keys[i] for i in own), (files[i] for i in own))
-        summary = f"{len(own)} of {plan.report.files.total} files, {plan.report.list_calls} lists"
-        return as_answer(summary, partitions)
+        if self.mapping is not None:
+            file_mappings = mappings(table, files)
+            for file, mapping in zip(files, file_mappings, strict=True):
+                if mapping != self.mapping and mapping not in self.others:
+                    raise unexpected(file[0])
+            own = [i for i, mapping in enumerate(file_mappings) if mapping == self.mapping]
+            keys, files = [keys[i] for i in own], [files[i] for i in own]
+        summary = f"{len(files)} of {plan.report.files.total} files, {plan.report.list_calls} lists"
+        return as_answer(summary, by_partition(keys, files))
 
 
 @dataclass(frozen=True)
@@ -156,16 +155,6 @@ def _connect_dataframe(table: HiveTable, spark: SparkSession, where: str) -> Dat
 def _needs_classic(url: str) -> PenstockError:
     message = f"hot keys of maps lie in columns of their own in {url}, which Spark Connect cannot put together"
     return PenstockError(message, hint="use a classic Spark session, or table.arrow()")
-
-
-def _summary(plan: Plan) -> str:
-    files = plan.report.files
-    return f"{files.kept} of {files.total} files, {plan.report.list_calls} lists"
-
-
-def _partitions(plan: Plan, columns: Sequence[pa.Field]) -> list[dict[str, Any]]:
-    """The kept files grouped by their partition values."""
-    return by_partition(*_kept(plan, columns))
 
 
 def _kept(plan: Plan, columns: Sequence[pa.Field]) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:

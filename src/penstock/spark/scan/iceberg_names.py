@@ -52,15 +52,12 @@ class Naming(Protocol):
     @property
     def by_id(self) -> bool:
         """Whether files are read by field id."""
-        ...
 
     def top(self, field: NestedField) -> tuple[str, ...]:
         """The names under which a column may stand in files; more than one only where reading is by name."""
-        ...
 
     def nested(self, field: NestedField, parent: int, repeated: bool) -> str:
         """The name of a field inside a struct; filters never reach what is repeated (inside lists and maps)."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -67,9 +67,10 @@ class PenstockSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """A writer for one job; what is wrong with the options is said here."""
         from penstock.lake.write import writes as write
+        from penstock.stream.stream_options import truth
 
         table = open_table(self.options)
-        where, dynamic = self.options.get("where"), _is_true(self.options.get("dynamic"))
+        where, dynamic = self.options.get("where"), truth("dynamic", self.options.get("dynamic", "false"))
         if (where is not None or dynamic) and not overwrite:
             raise LakeError("where and dynamic are about what is replaced", hint='write with mode("overwrite")')
         if where is not None and dynamic:
@@ -170,11 +171,3 @@ def open_table(options: Mapping[str, str]) -> ManagedTable:
     if name is None or (warehouse is None and catalog is None):
         raise LakeError("the options do not say which table", hint=_HINT)
     return connect(warehouse, catalog=catalog).writable_table(name)
-
-
-def _is_true(text: str | None) -> bool:
-    if text is None or text.lower() not in ("true", "false"):
-        if text is None:
-            return False
-        raise LakeError(f"dynamic is {text!r}", hint="write true or false")
-    return text.lower() == "true"

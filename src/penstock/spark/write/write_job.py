@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from inspect import signature
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -38,7 +38,6 @@ from penstock.spark.session.tasks import progress_of_tasks
 from penstock.spark.write.partition_columns import partition_columns
 
 if TYPE_CHECKING:
-    from pyiceberg.types import NestedField
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
@@ -60,7 +59,8 @@ def write_dataframe(job: WriteJob, df: DataFrame) -> list[WrittenFile]:
     """Write the rows of a DataFrame as data files."""
     spark = df.sparkSession
     names = check_schema(arrow_schema(df.schema), job.layout.schema)
-    rows = df.select([_column(name).alias(field.name) for name, field in _pairs(names, job)])
+    fields = zip(names, job.layout.schema.fields, strict=True)
+    rows = df.select([_column(name).alias(field.name) for name, field in fields])
     with _computed_once(rows) as kept:
         with progress_of_tasks("counting the rows of each partition", spark):
             _check_required(job, kept, df)
@@ -107,10 +107,6 @@ def _session() -> SparkSession:
     return SparkSession.getActiveSession() or session()
 
 
-def _pairs(names: Sequence[str], job: WriteJob) -> list[tuple[str, NestedField]]:
-    return list(zip(names, job.layout.schema.fields, strict=True))
-
-
 def _column(name: str) -> Column:
     from pyspark.sql import functions as F
 
@@ -122,9 +118,8 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     from pyspark.errors import PySparkException
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    zone: dict[str, Any] = (
-        {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
-    )  # from 4.2
+    has_zone = "timezone" in signature(to_arrow_schema).parameters  # from 4.2
+    zone: dict[str, Any] = {"timezone": "UTC"} if has_zone else {}
     try:
         return to_arrow_schema(schema, **zone)
     except (PySparkException, pa.ArrowException, TypeError, ValueError) as error:
@@ -162,7 +157,7 @@ def _slots(job: WriteJob, rows: DataFrame, spark: SparkSession) -> tuple[Slots, 
     tuples = _tuples(known, layout)
     if not tuples:
         return Slots([], [], []), known
-    per_row = job.bytes_per_row or _measured(job, rows)
+    per_row = job.bytes_per_row or measure(job, conform(rows.limit(_SAMPLE).toArrow(), layout))
     sizes = (counts_by_partition.column(_NUMBER).to_numpy() * per_row).tolist()
     return assign(layout, tuples, sizes, job.expected(tuples, sizes), job.target, _at_once(spark)), known
 
@@ -179,10 +174,6 @@ def _tuples(known: pa.Table, layout: Layout) -> list[tuple[Any, ...]]:
             values = [None if value is None else UUID(value).bytes for value in values]
         columns.append(values)
     return list(zip(*columns, strict=True))
-
-
-def _measured(job: WriteJob, rows: DataFrame) -> float:
-    return measure(job, conform(rows.limit(_SAMPLE).toArrow(), job.layout))
 
 
 def _placed(job: WriteJob, rows: DataFrame, slots: Slots, known: pa.Table, spark: SparkSession) -> DataFrame:
@@ -243,11 +234,7 @@ def _writer(job: WriteJob, slots: Sequence[Slot]) -> Callable[[Iterator[pa.Recor
     own = replace(job, known={})
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        try:
-            answer: Any = write_slots(own, _runs(batches, slots))
-        except PenstockError as error:
-            answer = error
-        yield _answer(answer)
+        yield _answer(_attempt(lambda: write_slots(own, _runs(batches, slots))))
 
     return write
 
@@ -256,13 +243,17 @@ def _mapper(work: Callable[[Any], Any]) -> Callable[[Iterator[pa.RecordBatch]], 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number, task in zip(*(batch.column(i).to_pylist() for i in (0, 1)), strict=True):
-                try:
-                    answer: Any = work(pickle.loads(task))
-                except PenstockError as error:
-                    answer = error
-                yield _answer((number, answer))
+                yield _answer((number, _attempt(partial(work, pickle.loads(task)))))
 
     return run
+
+
+def _attempt(work: Callable[[], Any]) -> Any:
+    """What the work gives, or what is wrong."""
+    try:
+        return work()
+    except PenstockError as error:
+        return error
 
 
 def _answer(answer: Any) -> pa.RecordBatch:

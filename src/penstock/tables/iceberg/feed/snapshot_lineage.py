@@ -105,12 +105,15 @@ def standing_before(snapshot: Snapshot) -> Standing:
 
 def after_part(metadata: TableMetadata, standing: Standing, name: str) -> Standing:
     """Where a stream will stand when the snapshot that it is in is read."""
-    if standing.part is None:
-        return standing
-    snapshot = metadata.snapshot_by_id(standing.part.snapshot)
+    return standing if standing.part is None else standing_after(snapshot_of(metadata, standing.part, name), metadata)
+
+
+def snapshot_of(metadata: TableMetadata, part: Part, name: str) -> Snapshot:
+    """The snapshot that a part is of; an error when it has expired."""
+    snapshot = metadata.snapshot_by_id(part.snapshot)
     if snapshot is None:
-        raise expired(name, standing.part.snapshot)
-    return standing_after(snapshot, metadata)
+        raise expired(name, part.snapshot)
+    return snapshot
 
 
 def lineage(metadata: TableMetadata, standing: Standing, until: int | None, name: str) -> list[Snapshot]:

@@ -19,7 +19,15 @@ from penstock.prune.judge import Pruner
 from penstock.prune.plan import Plan
 from penstock.stream.feed import Budget, Limit, Look, Work
 from penstock.tables.iceberg.feed.row_changes import changed_files
-from penstock.tables.iceberg.feed.snapshot_lineage import Part, Standing, expired, is_next, lineage, standing_after
+from penstock.tables.iceberg.feed.snapshot_lineage import (
+    Part,
+    Standing,
+    expired,
+    is_next,
+    lineage,
+    snapshot_of,
+    standing_after,
+)
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.metadata.version import Version
 from penstock.tables.iceberg.scan.scan_plan import plan_added, plan_files, removes_rows
@@ -48,9 +56,7 @@ class Walk:
         """Read on from where the stream stands, as far as allowed."""
         name, metadata = self._table.name, self._table.table.metadata
         if standing.part is not None:
-            snapshot = metadata.snapshot_by_id(standing.part.snapshot)
-            if snapshot is None:
-                raise expired(name, standing.part.snapshot)
+            snapshot = snapshot_of(metadata, standing.part, name)
             until = None if self._last is None or self._last.snapshot != snapshot.snapshot_id else self._last.done
             standing = self._files(standing, snapshot, standing.part, until)
             if standing.part is not None or until is not None:
@@ -65,9 +71,7 @@ class Walk:
             if standing.part is not None:
                 return standing
         if self._last is not None:
-            snapshot = metadata.snapshot_by_id(self._last.snapshot)
-            if snapshot is None:
-                raise expired(name, self._last.snapshot)
+            snapshot = snapshot_of(metadata, self._last, name)
             self._files(standing, snapshot, replace(self._last, done=""), self._last.done)
         return standing
 
@@ -119,11 +123,8 @@ class Walk:
         self._looked(plan)
         paths = np.array(plan.files.paths.to_pylist(), object)
         order = np.argsort(paths) if len(paths) else np.array([], np.int64)
-        order = (
-            order[[paths[i] > part.done and (until is None or paths[i] <= until) for i in order]]
-            if len(order)
-            else order
-        )
+        wanted = [paths[i] > part.done and (until is None or paths[i] <= until) for i in order]
+        order = order[np.array(wanted, np.bool_)]
         sizes = [int(size) for size in plan.files.sizes.take(pa.array(order)).to_pylist()]
         chosen = order[: self._budget.take(sizes)]
         for i, size in zip(chosen, sizes, strict=False):
