@@ -35,15 +35,16 @@ _LONGEST = 400
 class Texts:
     """Texts by number; each is there once."""
 
-    texts: list[str] = field(default_factory=list)
-    _known: dict[str, int] = field(default_factory=dict)
+    _codes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def texts(self) -> list[str]:
+        """All of them, in the order of their numbers."""
+        return list(self._codes)
 
     def code(self, text: str) -> int:
         """The number of a text."""
-        if text not in self._known:
-            self._known[text] = len(self.texts)
-            self.texts.append(text)
-        return self._known[text]
+        return self._codes.setdefault(text, len(self._codes))
 
 
 @dataclass(frozen=True)

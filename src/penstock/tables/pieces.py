@@ -56,10 +56,10 @@ class Pieces:
         self.sizes = joined(integers(c.sizes, c.count, 0) for c in self.containers)
         self.rows = joined(integers(c.rows, c.count, -1) for c in self.containers)
         self.starts = np.cumsum([0, *(c.count for c in self.containers)])
-        self.labels: list[Label] = []
         self.parts = [(batch, part) for batch, (_, parts) in enumerate(batches) for part in parts]
         known: dict[Label, int] = {}
-        self.group = joined(self._groups(part, known) for _, part in self.parts)
+        self.group = joined(_groups(part, known) for _, part in self.parts)
+        self.labels = list(known)
         self.of_file = joined(part.of_file + self.starts[batch] for batch, part in self.parts)
         self.bytes = joined(part.bytes for _, part in self.parts)
         self.piece_rows = joined(part.rows for _, part in self.parts)
@@ -69,23 +69,18 @@ class Pieces:
         """How many partitions each file holds."""
         return np.bincount(self.of_file, minlength=len(self.names)).astype(np.int64)
 
-    def _groups(self, part: Part, known: dict[Label, int]) -> Numbers:
-        """The number of each piece's partition."""
-        if not len(part.of_file):
-            return np.array([], np.int64)
-        if not part.fields:
-            return np.full(len(part.of_file), self._group((), known), np.int64)
-        codes = np.column_stack([field.codes for field in part.fields])
-        distinct, which = np.unique(codes, axis=0, return_inverse=True)
-        labels = [tuple((f.name, f.texts[int(c)]) for f, c in zip(part.fields, row, strict=True)) for row in distinct]
-        numbers = np.array([self._group(label, known) for label in labels], np.int64)
-        return numbers[which.ravel()]
 
-    def _group(self, label: Label, known: dict[Label, int]) -> int:
-        if label not in known:
-            known[label] = len(self.labels)
-            self.labels.append(label)
-        return known[label]
+def _groups(part: Part, known: dict[Label, int]) -> Numbers:
+    """The number of each piece's partition."""
+    if not len(part.of_file):
+        return np.array([], np.int64)
+    if not part.fields:
+        return np.full(len(part.of_file), known.setdefault((), len(known)), np.int64)
+    codes = np.column_stack([field.codes for field in part.fields])
+    distinct, which = np.unique(codes, axis=0, return_inverse=True)
+    labels = [tuple((f.name, f.texts[int(c)]) for f, c in zip(part.fields, row, strict=True)) for row in distinct]
+    numbers = np.array([known.setdefault(label, len(known)) for label in labels], np.int64)
+    return numbers[which.ravel()]
 
 
 def pieces_of_files(batches: Sequence[Containers], zone: str = "UTC") -> Pieces:

@@ -86,8 +86,7 @@ def set_rules(table: Table, new: Mapping[str, Shred], without: Set[str] | None) 
         wanted = to_properties(rules) | ({FIELD_IDS: field_ids(shown, rules)} if rules else {})
         kept = {chosen_property(column) for column, rule in rules.items() if rule.auto}
         gone = [name for name in properties if is_property(name) and name not in {*wanted, *kept, DUPLICATES}]
-        _commit(table, (), (), wanted, gone)
-        return fresh(table)
+        return _commit(table, (), (), wanted, gone)
 
     return with_sidecars(commit_metadata(fresh(table), publish, "the rules of {} could not be set"))
 
@@ -99,8 +98,7 @@ def set_chosen(table: Table, chosen: Mapping[str, Sequence[str]]) -> Table:
     def publish(table: Table) -> Table:
         if all(table.metadata.properties.get(name) == text for name, text in wanted.items()):
             return table
-        _commit(table, (), (), wanted, ())
-        return fresh(table)
+        return _commit(table, (), (), wanted, ())
 
     return with_sidecars(commit_metadata(fresh(table), publish, "the keys of {} could not be kept"))
 
@@ -112,8 +110,7 @@ def with_sidecars(table: Table) -> Table:
         new, wider = _needed(table.metadata)
         if not new and not wider:
             return table
-        _commit(table, new, wider, {}, ())
-        return fresh(table)
+        return _commit(table, new, wider, {}, ())
 
     return commit_metadata(table, publish, "sidecars could not be added to {}")
 
@@ -134,7 +131,8 @@ def _needed(metadata: TableMetadata) -> tuple[list[Sidecar], list[Sidecar]]:
 
 def _commit(
     table: Table, new: Sequence[Sidecar], wider: Sequence[Sidecar], properties: Mapping[str, str], gone: Sequence[str]
-) -> None:
+) -> Table:
+    """The table afterwards."""
     schema = table.metadata.schema()
     with table.transaction() as change:
         if new or wider:
@@ -149,3 +147,4 @@ def _commit(
             change.set_properties(dict(properties))
         if gone:
             change.remove_properties(*gone)
+    return fresh(table)

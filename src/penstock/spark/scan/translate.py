@@ -100,7 +100,9 @@ def _convert(node: dict[str, Any], zone: str) -> Expr:
             return In(children[0], tuple(child for child in children[1:] if isinstance(child, Literal)))
         case "InSet":
             kind = _type(node["children"][0]["type"])
-            return _opaque(node) if kind is None or is_nested(kind) else In(children[0], _options(node["set"], kind))
+            if kind is None or is_nested(kind):
+                return _opaque(node)
+            return In(children[0], tuple(Literal(_value(value, kind), kind) for value in node["set"]))
         case "Like" if isinstance(children[1], Literal) and isinstance(children[1].value, str):
             return Like(children[0], children[1].value, node["escape"])
         case "Cast" if t is not None and _is_known_cast(node):
@@ -147,10 +149,6 @@ def _is_known_cast(node: dict[str, Any]) -> bool:
     """Whether the cast gives what ANSI mode gives, or a value where that fails; texts of numbers are others without."""
     types = (node["type"], node["children"][0]["type"])
     return node["mode"] in ("ANSI", "TRY") or "string" not in types or "binary" in types
-
-
-def _options(values: list[Any], t: pa.DataType) -> tuple[Literal, ...]:
-    return tuple(Literal(_value(value, t), t) for value in values)
 
 
 def _opaque(node: dict[str, Any]) -> Expr:
