@@ -189,6 +189,7 @@ def test_equality_deletes_on_renamed_dropped_and_added_columns(spark: SparkSessi
     assert df.where("n IS NULL").count() == len(kept)
 
 
+@pytest.mark.slow  # each kind has a test of its own in every run
 def test_all_kinds_at_once_in_random_order(spark: SparkSession, tmp_path: Path) -> None:
     rng = Random(7)
     table = create(tmp_path, rows_of(0, 1).schema)
