@@ -158,7 +158,7 @@ def judged(rows: DataFrame, where: list[str]) -> dict[str, list[int]]:
 
 @pytest.mark.usefixtures("utc")
 @pytest.mark.parametrize("vectorized", variants(["true", "false"], every_run=1))
-@pytest.mark.parametrize("kind", ["hive", "iceberg", "managed"])
+@pytest.mark.parametrize("kind", variants(["hive", "iceberg", "managed"], every_run=2))
 def test_spark_finds_the_rows_that_it_finds_without_statistics(
     spark: SparkSession, judge: DataFrame, tables: dict[str, Any], kind: str, vectorized: str
 ) -> None:
