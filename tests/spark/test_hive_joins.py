@@ -181,7 +181,7 @@ def test_eight_threads_ask_at_once(spark: SparkSession, layout: Layout) -> None:
         return sum(row["count"] for row in rows), fresh
 
     with ThreadPoolExecutor(8) as pool:
-        assert set(pool.map(ask, range(16))) == {(3 * ROWS, ROWS)}
+        assert set(pool.map(ask, range(32))) == {(3 * ROWS, ROWS)}
 
 
 def test_stream_joined_with_the_table(spark: SparkSession, layout: Layout, tmp_path: Path) -> None:
