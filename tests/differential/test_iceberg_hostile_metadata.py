@@ -106,6 +106,20 @@ def test_damaged_avro_files_end_in_an_answer_or_an_error(metadata: Path, kind: s
         path.write_bytes(data)
 
 
+def test_a_manifest_list_whose_header_is_longer_than_the_file_is_an_error(metadata: Path) -> None:
+    table = StaticTable.from_metadata(str(metadata))
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    path = Path(snapshot.manifest_list.removeprefix("file://"))
+    data = path.read_bytes()
+    path.write_bytes(b"Obj\x01\x02" + b"\x80\x84\xaf\x5f" + data[9:])  # one entry, whose name has 100 million bytes
+    try:
+        with pytest.raises(PenstockError, match="header is cut short"):
+            iceberg(str(metadata)).plan()
+    finally:
+        path.write_bytes(data)
+
+
 HUGE = (2**31, 2**63 - 1, 2**63, 2**64, -(2**63) - 1, -1)
 ENTRY: dict[str, tuple[Any, ...]] = {
     "status": (0, 2, 3, -1),

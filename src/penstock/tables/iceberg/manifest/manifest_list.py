@@ -7,18 +7,21 @@ have neither, or lacks one of its bounds, says nothing. Manifest lists are immut
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import BytesIO
 from operator import attrgetter
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 from cachetools import LRUCache, cachedmethod
+from pyiceberg.io import InputFile, InputStream
 
 from penstock.errors import LakeError
 from penstock.expr.types import is_float
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Bounds, Fact
 from penstock.storage.storage import clear_read_errors
+from penstock.tables.iceberg.manifest.avro import read_header
 from penstock.tables.iceberg.manifest.bounds import decode_bounds
 from penstock.tables.iceberg.metadata.specs import Spec, SpecField
 
@@ -32,6 +35,25 @@ _NUMBERS = (
     *("manifest_length", "partition_spec_id", "sequence_number", "min_sequence_number", "added_snapshot_id"),
     *(f"{what}_{of}_count" for what in ("added", "existing", "deleted") for of in ("files", "rows")),
 )
+
+
+class InMemory(InputFile):
+    """A file whose bytes have been read."""
+
+    def __init__(self, location: str, data: bytes) -> None:
+        super().__init__(location)
+        self._data = data
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def exists(self) -> bool:
+        """It was read."""
+        return True
+
+    def open(self, seekable: bool = True) -> InputStream:
+        """The bytes as a stream."""
+        return cast(InputStream, BytesIO(self._data))
 
 
 class ManifestLists:
@@ -83,7 +105,10 @@ def read_manifest_list(place: str, io: FileIO) -> tuple[ManifestFile, ...]:
 
     hint = "the table's metadata is damaged or was cleaned up; open an older snapshot, or restore the file"
     with clear_read_errors(f"the manifest list {place}", hint):
-        manifests = tuple(read(io.new_input(place)))
+        with io.new_input(place).open() as file:
+            data = file.read()
+        read_header(data)  # PyIceberg's decoder reads past the end of the file when the header says so
+        manifests = tuple(read(InMemory(place, data)))
     for manifest in manifests:
         wrong = next((name for name in _NUMBERS if not _is_long(getattr(manifest, name))), None)
         if wrong is not None:
