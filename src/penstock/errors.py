@@ -99,6 +99,26 @@ class LakeError(PenstockError, LookupError):
     """A table, a name or a warehouse that is not there."""
 
 
+class TableNotFoundError(LakeError):
+    """A table that the lake does not have."""
+
+
+class NamespaceNotFoundError(LakeError):
+    """A namespace that the lake does not have."""
+
+
+class TableExistsError(LakeError):
+    """A name that another table has."""
+
+
+class NamespaceExistsError(LakeError):
+    """A name that another namespace has."""
+
+
+class NamespaceNotEmptyError(LakeError):
+    """A namespace that still has tables."""
+
+
 class ConflictError(PenstockError, RuntimeError):
     """Other writers were faster every time; nothing was changed."""
 

@@ -16,10 +16,15 @@ from penstock.errors import (
     LayoutError,
     LimitError,
     MissingError,
+    NamespaceExistsError,
+    NamespaceNotEmptyError,
+    NamespaceNotFoundError,
     PenstockError,
     PredicateError,
     SchemaError,
     StorageError,
+    TableExistsError,
+    TableNotFoundError,
     TypeMismatchError,
     UnknownColumnError,
 )
@@ -27,7 +32,8 @@ from penstock.errors import (
 PREDICATE_ERRORS = [PredicateError, UnknownColumnError, TypeMismatchError]
 PLAIN_ERRORS = [
     PenstockError, SchemaError, EvaluationError, ConflictError, LakeError, LayoutError, LimitError, StorageError,
-    MissingError,
+    MissingError, NamespaceExistsError, NamespaceNotEmptyError, NamespaceNotFoundError, TableExistsError,
+    TableNotFoundError,
 ]  # fmt: skip
 
 

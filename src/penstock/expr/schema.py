@@ -37,7 +37,7 @@ def as_schema(source: Any) -> pa.Schema:
     if isinstance(source, str):
         return _parse_ddl(source)
     if isinstance(source, pa.Schema):
-        return pa.schema([pa.field(f.name, normalize(f.type), f.nullable) for f in source])
+        return pa.schema([f.with_type(normalize(f.type)) for f in source])
     if hasattr(source, "as_arrow"):
         return as_schema(source.as_arrow())
     raise SchemaError(f"expected a schema as DDL text, Arrow or Iceberg schema, not {type(source).__name__}")

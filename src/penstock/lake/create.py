@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from penstock.errors import LakeError, SchemaError, name_hint
+from penstock.errors import LakeError, SchemaError, TableExistsError, name_hint
 from penstock.expr.schema import as_schema
 from penstock.lake.layout.coalesce import Coalesce
 from penstock.lake.layout.table_layout import Layout, rule_properties, typed_rule, with_rule
@@ -22,38 +23,53 @@ if TYPE_CHECKING:
     from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
+    from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.types import NestedField
 
 _SMALL_INTEGERS = {pa.int8(), pa.int16()}
 
 
-def create(
-    catalog: Catalog,
-    name: str,
+@dataclass(frozen=True)
+class Definition:
+    """A table's schema with its sidecars, its partition spec, and its properties with those of its rules."""
+
+    schema: Schema
+    spec: PartitionSpec
+    properties: Mapping[str, str]
+
+
+def define(
     schema: Any,
     partition_by: str | Sequence[str],
     rule: Coalesce | None,
     shred: Mapping[str, Shred],
     properties: Mapping[str, str],
-) -> Table:
-    """Make a table in a catalog; PyIceberg's object."""
-    from pyiceberg.exceptions import TableAlreadyExistsError
-
+    replaced: TableMetadata | None = None,
+) -> Definition:
+    """What a table is made from, or replaced by; errors in any part of it are raised here."""
     if int(properties.get("format-version", 2)) > 2:
         message = f"tables of format version {properties['format-version']} can be read and not written yet"
         raise LakeError(message, hint="make it one of version 2")
     check_format(properties)
-    iceberg, hot = schema_with_sidecars(iceberg_schema(schema), shred)
-    spec = partition_spec(iceberg, partition_by)
+    last_id, last_field_id = (replaced.last_column_id, replaced.last_partition_id) if replaced else (0, None)
+    iceberg, hot = schema_with_sidecars(iceberg_schema(schema), shred, last_id)
+    spec = partition_spec(iceberg, partition_by, last_field_id)
     own = hot if rule is None else hot | _rule_properties(iceberg, spec, rule)
+    return Definition(iceberg, spec, {**properties, **own})
+
+
+def create(catalog: Catalog, name: str, new: Definition, location: str | None = None) -> Table:
+    """Make a table in a catalog; PyIceberg's object."""
+    from pyiceberg.exceptions import TableAlreadyExistsError
+
     namespace = name.rpartition(".")[0]
     if not namespace:
         raise LakeError(f"invalid table name {name!r}", hint="write namespace.name")
     catalog.create_namespace_if_not_exists(namespace)
     try:
-        return catalog.create_table(name, iceberg, partition_spec=spec, properties={**properties, **own})
+        return catalog.create_table(name, new.schema, location, new.spec, properties=dict(new.properties))
     except TableAlreadyExistsError:
-        raise LakeError(f"there is a table {name} already", hint=f"open it: lake.table({name!r})") from None
+        raise TableExistsError(f"there is a table {name} already", hint=f"open it: lake.table({name!r})") from None
 
 
 def iceberg_schema(schema: Any) -> Schema:
@@ -65,15 +81,23 @@ def iceberg_schema(schema: Any) -> Schema:
     if hasattr(schema, "simpleString") and hasattr(schema, "toDDL"):
         schema = schema.toDDL()
     arrow = as_schema(schema)
-    fields = [pa.field(f.name, _known(f.type), f.nullable) for f in arrow]
-    return _from_arrow(pa.schema(fields))
+    void = next((f.name for f in arrow if pa.types.is_null(f.type)), None)
+    if void is not None:
+        raise SchemaError(f"column {void} has no type: all of its values are NULL", hint="cast it to a type")
+    return _from_arrow(pa.schema([f.with_type(_known(f.type)) for f in arrow]))
 
 
-def partition_spec(schema: Schema, partition_by: str | Sequence[str]) -> PartitionSpec:
-    """A spec out of texts such as `app`, `day(ts)`, `bucket(16, user_id)`, `truncate(4, name)`."""
+def partition_spec(
+    schema: Schema, partition_by: str | Sequence[str], last_field_id: int | None = None
+) -> PartitionSpec:
+    """A spec out of texts such as `app`, `day(ts)`, `bucket(16, user_id)`, `truncate(4, name)`.
+
+    Its fields are numbered behind the last one that the table has had.
+    """
     from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
     from pyiceberg.transforms import parse_transform
 
+    first = PARTITION_FIELD_ID_START if last_field_id is None else last_field_id + 1
     fields, names = [], set[str]()
     for i, text in enumerate(_texts(partition_by)):
         written, transform = parse_field(text)
@@ -86,7 +110,7 @@ def partition_spec(schema: Schema, partition_by: str | Sequence[str]) -> Partiti
         if name.lower() in names:
             raise SchemaError(f"partition_by names {name} twice", hint="name each once")
         names.add(name.lower())
-        fields.append(PartitionField(source.field_id, PARTITION_FIELD_ID_START + i, applied, name))
+        fields.append(PartitionField(source.field_id, first + i, applied, name))
     return PartitionSpec(*fields)
 
 
@@ -119,7 +143,7 @@ def _known(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_map(kind):
         return pa.map_(_known(kind.key_type), _known(kind.item_type))
     if pa.types.is_struct(kind):
-        return pa.struct([pa.field(f.name, _known(f.type), f.nullable) for f in kind])
+        return pa.struct([f.with_type(_known(f.type)) for f in kind])
     return kind
 
 

@@ -58,6 +58,16 @@ class Declarations:
             json.dump(_declaration(name, table), file, indent=2)
         os.replace(file.name, path)
 
+    def remove(self, name: str) -> None:
+        """Forget a layout; its files stay."""
+        self._path(name).unlink()
+
+    def rename(self, name: str, new_name: str) -> None:
+        """Declare a layout under another name."""
+        target = self._path(new_name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(self._path(name), target)
+
     def open(self, name: str) -> HiveTable:
         """The layout that is declared under a name."""
         declared = self._read(name)

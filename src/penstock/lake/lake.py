@@ -9,13 +9,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.errors import LakeError
+from penstock.errors import LakeError, TableExistsError, TableNotFoundError
 from penstock.expr.bind import Context
-from penstock.lake.create import create
+from penstock.lake.create import create, define
 from penstock.lake.declarations import Declarations
+from penstock.lake.drop import drop
 from penstock.lake.layout.coalesce import Coalesce, as_rule
 from penstock.lake.maintain.other_tables import all_tables
 from penstock.lake.managed_table import ManagedTable
+from penstock.lake.namespaces import Namespaces
 from penstock.maps.shred_rule import Asked as Shredding
 from penstock.maps.shred_rule import as_rules
 from penstock.tables import bridge
@@ -63,6 +65,7 @@ class Lake:
         coalesce: Coalesce | str | Sequence[str] | None = None,
         shred: Shredding | None = None,
         properties: Mapping[str, str] | None = None,
+        location: str | None = None,
     ) -> ManagedTable:
         """Make a table. The schema is DDL text, or Arrow's, Iceberg's or Spark's.
 
@@ -70,12 +73,13 @@ class Lake:
         `coalesce` says which partitions share files: `["app"]`, or `penstock.Coalesce("app", below="32MB")`.
         `shred` says which keys of maps get columns of their own: `{"headers": ["content-type"]}`,
         `{"headers": "auto"}`, or `{"headers": penstock.Shred("content-type", mode="mirror")}`.
+        `location` is the folder of its files, where the catalog is not to choose one.
         """
         if self.declarations is not None and self.declarations.has(name):
-            raise LakeError(f"{name} is a declared layout", hint="make the table under another name")
+            raise TableExistsError(f"{name} is a declared layout", hint="make the table under another name")
         with clear_errors("the catalog", {}):
-            rule, hot = as_rule(coalesce), as_rules(shred)
-            made = create(self.catalog, name, schema, partition_by, rule, hot, properties or {})
+            definition = define(schema, partition_by, as_rule(coalesce), as_rules(shred), properties or {})
+            made = create(self.catalog, name, definition, location)
         return self._managed(made, name)
 
     def register(self, name: str, table: HiveTable) -> HiveTable:
@@ -108,10 +112,52 @@ class Lake:
     def tables(self) -> list[str]:
         """The names of all tables, in order."""
         names = set(self.declarations.names() if self.declarations is not None else ())
-        if self._has_catalog():
+        if self.has_catalog():
             with clear_errors("the catalog", {}):
                 names.update(".".join(name) for name in all_tables(self.catalog))
         return sorted(names)
+
+    def has_table(self, name: str) -> bool:
+        """Whether there is a declared layout or an Iceberg table of this name."""
+        return (self.declarations is not None and self.declarations.has(name)) or self._has_iceberg(name)
+
+    def drop_table(self, name: str, *, purge: bool = False) -> None:
+        """Remove a table from the lake. Its files stay, unless `purge` is set; those of a layout always stay."""
+        if self.declarations is not None and self.declarations.has(name):
+            if purge:
+                hint = "drop it without purge; remove the files by hand if they are not needed"
+                raise LakeError(f"{name} is a Hive layout, whose files are not Penstock's", hint=hint)
+            self.declarations.remove(name)
+            return
+        layouts = {} if self.declarations is None else self.declarations.roots()
+        drop(self._iceberg(name), layouts, purge=purge)
+
+    def unregister(self, name: str) -> None:
+        """Remove the declaration of a Hive layout; its files stay."""
+        if self.declarations is None or not self.declarations.has(name):
+            raise TableNotFoundError(f"no layout is declared as {name!r}", hint="see lake.tables()")
+        self.declarations.remove(name)
+
+    def rename_table(self, name: str, new_name: str) -> None:
+        """Give a table another name, or another namespace; its files stay where they are."""
+        if self.has_table(new_name):
+            raise TableExistsError(f"there is a table {new_name} already", hint="choose another name")
+        if self.declarations is not None and self.declarations.has(name):
+            self.declarations.rename(name, new_name)
+            return
+        self._iceberg(name)
+        with clear_errors("the catalog", {}):
+            self.namespaces.create_if_missing(new_name.rpartition(".")[0])
+            self.catalog.rename_table(name, new_name)
+
+    @property
+    def namespaces(self) -> Namespaces:
+        """The namespaces, to be listed, created and dropped."""
+        return Namespaces(self)
+
+    def create_namespace(self, name: str, properties: Mapping[str, str] | None = None) -> None:
+        """Create a namespace for tables."""
+        self.namespaces.create(name, properties or {})
 
     def sql(self, text: str, spark: Any = None) -> Any:
         """Run Spark SQL in which `namespace.name` means a table of this lake; a session is made when none is given."""
@@ -122,7 +168,7 @@ class Lake:
 
         if "." not in name.strip("."):
             raise LakeError(f"invalid table name {name!r}", hint="write namespace.name")
-        if self._has_catalog():
+        if self.has_catalog():
             try:
                 with clear_errors("the catalog", {}):
                     return self._managed(self.catalog.load_table(name), name)
@@ -131,9 +177,9 @@ class Lake:
                     raise
         if self.source is None and self.warehouse is not None and not self.warehouse.exists():
             hint = "give the folder of one that is there: --warehouse FOLDER, or connect(FOLDER)"
-            raise LakeError(f"no table {name!r}: there is no warehouse {self.warehouse}", hint=hint)
+            raise TableNotFoundError(f"no table {name!r}: there is no warehouse {self.warehouse}", hint=hint)
         known = ", ".join(self.tables()) or "none"
-        raise LakeError(f"no table {name!r} in {self.warehouse or 'the catalog'}", hint=f"there are: {known}")
+        raise TableNotFoundError(f"no table {name!r} in {self.warehouse or 'the catalog'}", hint=f"there are: {known}")
 
     def _managed(self, table: Table, name: str) -> ManagedTable:
         """A table that PyIceberg has opened in the catalog."""
@@ -141,12 +187,13 @@ class Lake:
             name, table, sources_of(table), declarations=self.declarations, context=Context(self.timezone)
         )
 
-    def _has_catalog(self) -> bool:
+    def has_catalog(self) -> bool:
+        """Whether there is a catalog: that of a warehouse is made with its first table."""
         return self.source is not None or (self.warehouse is not None and (self.warehouse / "catalog.db").exists())
 
     def _has_iceberg(self, name: str) -> bool:
         with clear_errors("the catalog", {}):
-            return self._has_catalog() and bool(self.catalog.table_exists(name))
+            return self.has_catalog() and bool(self.catalog.table_exists(name))
 
 
 def connect(

@@ -27,6 +27,7 @@ from penstock.lake.maintain.compact import Compaction, compact
 from penstock.lake.maintain.expire import Expired, expire
 from penstock.lake.maintain.sweep import Swept, sweep
 from penstock.lake.write import writes as write
+from penstock.lake.write.data_files import check_format
 from penstock.lake.write.new_sidecars import set_rules
 from penstock.maps.shred_rule import Shred, as_rules, check_asked, from_properties
 from penstock.prune.plan import Plan
@@ -34,6 +35,7 @@ from penstock.quantities import Age
 from penstock.storage.storage import clear_storage_errors
 from penstock.tables.description import Description
 from penstock.tables.iceberg.iceberg_table import IcebergTable
+from penstock.tables.iceberg.metadata.catalogs import clear_errors
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,14 +50,19 @@ class ManagedTable(IcebergTable):
             self._move(write.append(self._writable(), rows, properties or {}))
 
     def overwrite(
-        self, rows: Any, where: str | None = None, *, dynamic: bool = False, properties: dict[str, str] | None = None
+        self,
+        rows: Any,
+        where: str | Expr | None = None,
+        *,
+        dynamic: bool = False,
+        properties: dict[str, str] | None = None,
     ) -> None:
         """Put rows in the place of others: of all, of those that match `where`, or, with `dynamic`, of all rows in
         the logical partitions that the new rows have."""
         with self._storage_errors():
             self._move(write.overwrite(self._writable(), rows, where, dynamic, properties or {}))
 
-    def delete(self, where: str, *, properties: dict[str, str] | None = None) -> None:
+    def delete(self, where: str | Expr, *, properties: dict[str, str] | None = None) -> None:
         """Take away the rows that match; files whose rows all match are dropped without being read."""
         with self._storage_errors():
             self._move(write.delete(self._writable(), where, properties or {}))
@@ -90,6 +97,16 @@ class ManagedTable(IcebergTable):
         new = as_rules({column: rule for column, rule in (rules or {}).items() if rule is not None})
         gone = None if rules is None else {str(column).lower() for column, rule in rules.items() if rule is None}
         self._move(set_rules(self._writable().table, new, gone))
+
+    def set_properties(self, new: Mapping[str, str], removed: Sequence[str] = ()) -> None:
+        """Set and remove properties; the rules have methods of their own."""
+        check_format({**self.table.metadata.properties, **new})
+        with clear_errors("the catalog", {}), self._writable().table.transaction() as change:
+            if new:
+                change.set_properties(dict(new))
+            if removed:
+                change.remove_properties(*(name for name in removed if name in self.table.metadata.properties))
+        self.refresh()
 
     def _storage_errors(self) -> AbstractContextManager[None]:
         return clear_storage_errors(f"{self.name} cannot be written")

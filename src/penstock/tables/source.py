@@ -14,7 +14,7 @@ A kind of table is one folder with a class that inherits `Source`, and passes `t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol, Self
@@ -83,6 +83,27 @@ class Source(ABC):
     @abstractmethod
     def describe(self) -> Description:
         """What reports and notebooks show: name, kind, location, partition fields, snapshot and all files."""
+
+    @property
+    def key(self) -> str:
+        """What makes two tables the same to Spark: the same rows under the same columns."""
+        return f"{type(self).__name__} {id(self)}"
+
+    def partition_fields(self) -> list[str]:
+        """What the table is partitioned by, as `PARTITIONED BY` has it: `day(ts)`, `app`."""
+        return self.describe().partitioned_by
+
+    def partition_schema(self) -> pa.Schema:
+        """The names and types of partition values, as `partitions()` lists them."""
+        return pa.schema([])
+
+    def comments(self) -> Mapping[str, str]:
+        """The comments of columns, by name."""
+        return {}
+
+    def properties(self) -> Mapping[str, str]:
+        """The properties that people may see."""
+        return {}
 
     def at(self, snapshot: int | str | datetime | None) -> Self:
         """The table as it was: by a snapshot's id, a time, a tag or a branch."""

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.errors import CLIENT_ERRORS, ConflictError, LakeError, PenstockError
-from penstock.lake.commit.snapshot import Change, Draft, StreamBatch
+from penstock.lake.commit.snapshot import Change, Draft
 from penstock.storage.redaction import one_line
 from penstock.tables.iceberg.scan.scan_plan import Sources
 
@@ -43,7 +43,7 @@ def commit(table: Table, sources: Sources, change: Change) -> Table:
     """Publish a change; the table as PyIceberg has it afterwards."""
     from pyiceberg.exceptions import CommitFailedException
 
-    if any(file.spec_id not in table.metadata.specs() for file in change.added):
+    if any(file.spec_id not in change.applied(table.metadata).specs() for file in change.added):
         table = fresh(table)  # the spec of shared files was added after this version
     draft = Draft(table, sources, change)
 
@@ -51,7 +51,7 @@ def commit(table: Table, sources: Sources, change: Change) -> Table:
         try:
             if change.looks_back:
                 _check(table, draft, change)
-            return _publish(table, draft, change.batch)
+            return _publish(table, draft, change)
         except UnknownOutcomeError:
             raise
         except (PenstockError, OSError) as error:
@@ -126,7 +126,7 @@ def has_moved_on(table: Table, newest: Table) -> bool:
     return bool(newest.metadata.current_snapshot_id != table.metadata.current_snapshot_id)
 
 
-def _publish(table: Table, draft: Draft, batch: StreamBatch | None) -> Table:
+def _publish(table: Table, draft: Draft, change: Change) -> Table:
     from pyiceberg.exceptions import CommitFailedException
     from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
     from pyiceberg.table.update import (
@@ -137,15 +137,21 @@ def _publish(table: Table, draft: Draft, batch: StreamBatch | None) -> Table:
         SetSnapshotRefUpdate,
     )
 
+    batch = change.batch
     if batch is not None and batch.is_in(table.metadata):
         if table.metadata.snapshot_by_id(draft.snapshot_id) is None:
             raise AlreadyCommitted
         return table  # a commit that was said to have failed took place
     head = table.metadata.current_snapshot()
-    snapshot = draft.write(table.metadata)
+    snapshot = draft.write(change.applied(table.metadata))
     ref = {"snapshot_id": snapshot.snapshot_id, "ref_name": MAIN_BRANCH, "type": SnapshotRefType.BRANCH}
     kept = () if batch is None else (SetPropertiesUpdate(updates=batch.properties),)
-    updates = (AddSnapshotUpdate(snapshot=snapshot), SetSnapshotRefUpdate.model_validate(ref), *kept)
+    updates = (
+        *change.updates,
+        AddSnapshotUpdate(snapshot=snapshot),
+        SetSnapshotRefUpdate.model_validate(ref),
+        *kept,
+    )
     requirements = (
         AssertTableUUID(uuid=table.metadata.table_uuid),
         AssertRefSnapshotId(ref=MAIN_BRANCH, snapshot_id=None if head is None else head.snapshot_id),  # type: ignore[call-arg]

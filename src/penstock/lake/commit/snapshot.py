@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.snapshots import Snapshot, Summary
+    from pyiceberg.table.update import TableUpdate
 
     from penstock.lake.layout.table_layout import Tuple
 
@@ -78,6 +79,13 @@ class Change:
     sort_manifests: bool = False
     properties: Mapping[str, str] = field(default_factory=dict)
     batch: StreamBatch | None = None  # what is committed at most once
+    updates: tuple[TableUpdate, ...] = ()  # of the metadata, in the same commit: a table that is replaced
+
+    def applied(self, metadata: TableMetadata) -> TableMetadata:
+        """The metadata that the snapshot is written for."""
+        from pyiceberg.table.update import update_table_metadata
+
+        return update_table_metadata(metadata, self.updates) if self.updates else metadata
 
     @property
     def looks_back(self) -> bool:
@@ -92,7 +100,7 @@ class Draft:
         self.snapshot_id: int = table.metadata.new_snapshot_id()
         self._io, self._sources, self._change = table.io, sources, change
         self._folder = metadata_folder(table)
-        self._manifests = Manifests(table.metadata, table.io, self._folder, self.snapshot_id)
+        self._manifests = Manifests(change.applied(table.metadata), table.io, self._folder, self.snapshot_id)
         self._added: list[ManifestFile] | None = None
         self._less: dict[str, tuple[ManifestFile, list[DataFile]]] = {}
         self._lists: list[str] = []

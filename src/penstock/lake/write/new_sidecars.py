@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 from penstock.lake.commit.commit import commit_metadata, fresh
@@ -34,10 +35,11 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
 
 
-def schema_with_sidecars(schema: Schema, rules: Mapping[str, Shred]) -> tuple[Schema, dict[str, str]]:
+def schema_with_sidecars(schema: Schema, rules: Mapping[str, Shred], last_id: int = 0) -> tuple[Schema, dict[str, str]]:
     """A new table's schema with the sidecars that rules want, and the properties that keep the rules.
 
-    The ids are those that the catalog will give: it numbers a new table's fields afresh, in the same way.
+    The ids are those that the catalog will give: it numbers a new table's fields afresh, in the same way. The fields of
+    a table that is replaced are numbered behind the last one that it ever had.
     """
     from pyiceberg.schema import Schema, assign_fresh_schema_ids
     from pyiceberg.types import NestedField
@@ -52,7 +54,7 @@ def schema_with_sidecars(schema: Schema, rules: Mapping[str, Shred]) -> tuple[Sc
         for i, (sidecar, kind) in enumerate(zip(wanted, kinds, strict=True))
     ]
     numbered = assign_fresh_schema_ids(
-        Schema(*schema.fields, *behind, identifier_field_ids=schema.identifier_field_ids)
+        Schema(*schema.fields, *behind, identifier_field_ids=schema.identifier_field_ids), count(last_id + 1).__next__
     )
     paths = [path_of(schema, sidecar) for sidecar in wanted]
     sources = [numbered.find_field(".".join(path or ())).field_id for path in paths]

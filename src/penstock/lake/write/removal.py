@@ -13,11 +13,12 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.errors import LakeError
 from penstock.expr.bind import Context, bind_text
-from penstock.expr.kernels.evaluate import filter_table
-from penstock.expr.tree import TRUE, Column, walk
+from penstock.expr.kernels.evaluate import filter_mask, short
+from penstock.expr.tree import TRUE, Column, Expr, walk
 from penstock.lake.layout.coalesce import NAN, as_stored
 from penstock.lake.layout.grouping import group_rows, partition_arrays
 from penstock.lake.layout.live_files import live_files
@@ -61,9 +62,13 @@ class Removal(Protocol):
 class ByPredicate:
     """Rows for which a predicate is true; those where it is false or null stay."""
 
-    where: str
+    where: str | Expr
     schema: pa.Schema
     context: Context
+
+    @property
+    def _predicate(self) -> Expr:
+        return self.where if isinstance(self.where, Expr) else bind_text(self.where, self.schema, self.context)
 
     def find(self, table: IcebergTable) -> PlannedRemoval:
         """The files that may have such rows."""
@@ -75,19 +80,19 @@ class ByPredicate:
 
     def check(self, rows: pa.Table) -> None:
         """An error when rows that are to be written in place of these do not match; they are as files have them."""
-        predicate = bind_text(self.where, self.schema, self.context)
+        predicate = self._predicate
         used = {node.path[0] for node in walk(predicate) if isinstance(node, Column)} or {self.schema.names[0]}
         fields = pa.schema([field for field in self.schema if field.name in used])
         columns = [as_shown(rows.column(field.name).combine_chunks(), field.type) for field in fields]
         others = self.stays(pa.table(columns, schema=fields)).num_rows
         if others:
-            message = f"{others:,} of the rows do not match {self.where!r}, which says what they replace"
+            message = f"{others:,} of the rows do not match {short(self._predicate)}, which says what they replace"
             raise LakeError(message, hint="filter the rows, or change where; nothing was written")
 
     def stays(self, rows: pa.Table) -> pa.Table:
         """The rows for which it is not true."""
-        text = f"NOT coalesce(({self.where}\n), false)"
-        return filter_table(bind_text(text, self.schema, self.context), rows, self.context.timezone)
+        matches = filter_mask(self._predicate, rows, self.context.timezone)
+        return rows.filter(pc.invert(pc.fill_null(matches, False)))
 
 
 @dataclass(frozen=True)

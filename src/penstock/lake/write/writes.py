@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from penstock.errors import ConflictError, LakeError, PenstockError
 from penstock.expr.bind import bind_text
+from penstock.expr.tree import Expr
 from penstock.lake.commit.commit import (
     AlreadyCommitted,
     Overtaken,
@@ -59,7 +60,7 @@ def add_files(table: IcebergTable, job: WriteJob, files: Sequence[WrittenFile], 
     """Commit files that were written."""
     if not files:
         return fresh(table.table)
-    with _removed_on_failure(job, files):
+    with removed_on_failure(job, files):
         return commit(fresh(table.table), table.sources, Change("append", files, properties=properties))
 
 
@@ -67,14 +68,16 @@ def add_batch(table: IcebergTable, job: WriteJob, files: Sequence[WrittenFile], 
     """Commit the files of a micro-batch; False when the table has it already, and then they are removed."""
     change = Change("append", files, properties=batch.summary, batch=batch)
     try:
-        with _removed_on_failure(job, files):
+        with removed_on_failure(job, files):
             commit(fresh(table.table), table.sources, change)
     except AlreadyCommitted:
         return False
     return True
 
 
-def overwrite(table: IcebergTable, data: Any, where: str | None, dynamic: bool, properties: dict[str, str]) -> Table:
+def overwrite(
+    table: IcebergTable, data: Any, where: str | Expr | None, dynamic: bool, properties: dict[str, str]
+) -> Table:
     """Replace rows: all, those that match, or the logical partitions that the new rows have."""
     if where is not None and dynamic:
         raise LakeError("overwrite has both where and dynamic", hint="give one of them")
@@ -93,19 +96,20 @@ def replace_rows(
     properties: dict[str, str],
 ) -> Table:
     """Commit files in the place of rows that are taken away."""
-    with _removed_on_failure(job, files):
+    with removed_on_failure(job, files):
         return _take_away(table, job, removal, "overwrite", files, properties)
 
 
-def delete(table: IcebergTable, where: str, properties: dict[str, str]) -> Table:
+def delete(table: IcebergTable, where: str | Expr, properties: dict[str, str]) -> Table:
     """Take away the rows that match."""
     predicate = by_predicate(table, where)
     return _take_away(table, prepare(table), predicate, "delete", (), properties)
 
 
-def by_predicate(table: IcebergTable, where: str) -> ByPredicate:
+def by_predicate(table: IcebergTable, where: str | Expr) -> ByPredicate:
     """The removal of the rows that match."""
-    bind_text(where, table.schema, table.context)  # an error in it is said before anything is written
+    if not isinstance(where, Expr):
+        bind_text(where, table.schema, table.context)  # an error in it is said before anything is written
     return ByPredicate(where, table.schema, table.context)
 
 
@@ -215,7 +219,7 @@ def attempt(now: IcebergTable, job: WriteJob, written: Sequence[WrittenFile], ch
     What was written for it is removed, unless it took place or may have.
     """
     try:
-        with _removed_on_failure(job, written):
+        with removed_on_failure(job, written):
             return commit(now.table, now.sources, change)
     except Overtaken:
         return None
@@ -270,7 +274,7 @@ def _bytes_per_row(metadata: TableMetadata) -> float | None:
 
 
 @contextmanager
-def _removed_on_failure(job: WriteJob, files: Iterable[WrittenFile]) -> Iterator[None]:
+def removed_on_failure(job: WriteJob, files: Iterable[WrittenFile]) -> Iterator[None]:
     """Files that were written for a commit are removed when it is certain that it did not take place."""
     try:
         yield

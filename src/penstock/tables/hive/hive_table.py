@@ -17,6 +17,7 @@ import pyarrow as pa
 from penstock.errors import EvaluationError, LayoutError
 from penstock.expr.bind import Context
 from penstock.expr.schema import as_schema, check_names
+from penstock.expr.sql_text import quote_name
 from penstock.expr.tree import Expr, Lookup, column_of, terms_of
 from penstock.progress import Counted, progress
 from penstock.prune.file_task import FileTask
@@ -60,6 +61,14 @@ class HiveTable(Source):
         """What makes two tables the same to Spark: place, account and declaration."""
         columns = ", ".join(f"{column.name} {column.type}" for column in self.columns)
         return f"hive {self.storage.identity} {self.storage.path} ({columns}) {self.file_schema}"
+
+    def partition_fields(self) -> list[str]:
+        """The columns of the directories."""
+        return [quote_name(column.name) for column in self.columns]
+
+    def partition_schema(self) -> pa.Schema:
+        """The columns of the directories."""
+        return pa.schema(self.columns)
 
     def plan(self, where: str | Expr | None = None, *, path: str | None = None) -> Plan:
         """Which files hold rows that may match; `path` is a LIKE pattern that the file's URL must match."""

@@ -21,6 +21,7 @@ from penstock.prune.judge import Pruner
 from penstock.prune.notebook import as_grid
 from penstock.prune.plan import Plan
 from penstock.prune.verdict import Verdict
+from penstock.storage.redaction import is_secret
 from penstock.stream.feed import Feed
 from penstock.stream.stream_options import StreamOptions
 from penstock.tables import bridge
@@ -68,6 +69,23 @@ class IcebergTable(Source):
         """What makes two tables the same to Spark: the table, its snapshot and its schema."""
         version = self.version
         return f"iceberg {version.metadata.table_uuid} @{version.snapshot_id} schema {version.columns.schema.schema_id}"
+
+    def partition_schema(self) -> pa.Schema:
+        """The fields of the spec that new files have."""
+        fields = self.version.specs[self.version.metadata.default_spec_id].fields
+        return pa.schema([pa.field(field.name, field.type) for field in fields if field.type is not None])
+
+    def comments(self) -> dict[str, str]:
+        """The comments of columns, by name."""
+        return {field.name: field.doc for field in self.version.columns.schema.fields if field.doc}
+
+    def properties(self) -> dict[str, str]:
+        """The table's properties."""
+        metadata = self.version.metadata
+        shown = {"location": metadata.location, "format-version": str(metadata.format_version)}
+        if self.version.snapshot_id is not None:
+            shown["current-snapshot-id"] = str(self.version.snapshot_id)
+        return {**{name: value for name, value in metadata.properties.items() if not is_secret(name)}, **shown}
 
     def at(self, snapshot: Asked) -> Self:
         """The table as it was: by a snapshot's id, a time, a tag or a branch."""
