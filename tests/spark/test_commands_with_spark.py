@@ -53,12 +53,12 @@ def test_stdout_is_the_answer_and_stderr_one_line_of_what_was_wrong(place: dict[
     assert "ERROR Executor: Exception in task" in log.read_text()
 
 
-def test_a_query_that_cannot_be_read_does_not_wait_for_spark(place: dict[str, str], tmp_path: Path) -> None:
-    given = [*PENSTOCK, "sql", "SELEC 1"]
+def test_statements_that_cannot_be_read_do_not_wait_for_spark(place: dict[str, str], tmp_path: Path) -> None:
+    given = [*PENSTOCK, "sql", "SELECT 'a"]
     place["JAVA_HOME"] = str(tmp_path / "none")  # it would not start
     done = subprocess.run(given, env=place, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("Error: cannot read the query: ")
+    assert done.stderr.startswith("Error: cannot read the statements: ")
 
 
 def test_a_missing_java_is_one_line(place: dict[str, str], tmp_path: Path) -> None:

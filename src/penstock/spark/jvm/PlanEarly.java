@@ -1,6 +1,5 @@
 package io.penstock;
 
-import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.WeakHashMap;
@@ -49,7 +48,7 @@ public class PlanEarly extends Rule {
       }
       Project project = (Project) node;
       LogicalRelation scan = Replace.relation(below(project));
-      LogicalPlan smaller = Replace.with(scan, 1, without(scan));
+      LogicalPlan smaller = (LogicalPlan) Copies.with(scan, 1, without(scan));
       if (project.child() instanceof Filter) {
         smaller = new Filter(((Filter) project.child()).condition(), smaller);
       }
@@ -144,7 +143,7 @@ public class PlanEarly extends Rule {
       HadoopFsRelation smaller = new HadoopFsRelation(
           index, files.partitionSchema(), files.dataSchema(), files.bucketSpec(), index.reader(files.dataSchema()),
           files.options(), files.sparkSession());
-      return with(scan, 0, smaller);
+      return (LogicalRelation) Copies.with(scan, 0, smaller);
     }
 
     private static AttributeSet columns(LogicalRelation scan, StructType schema) {
@@ -186,29 +185,6 @@ public class PlanEarly extends Rule {
         to.add(predicate.get());
       }
     }
-
-    /** `scan.copy(relation = …)` or `scan.copy(output = …)`; it has four arguments in Spark 4.0 and more later. */
-    static LogicalRelation with(LogicalRelation scan, int place, Object argument) {
-      try {
-        Method[] methods = LogicalRelation.class.getMethods();
-        Method copy = null;
-        for (int i = 0; i < methods.length; i++) {
-          if (methods[i].getName().equals("copy")) {
-            copy = methods[i];
-          }
-        }
-        Object[] arguments = new Object[copy.getParameterTypes().length];
-        for (int i = 0; i < arguments.length; i++) {
-          arguments[i] = LogicalRelation.class.getMethod("copy$default$" + (i + 1), new Class[0]).invoke(scan, new Object[0]);
-        }
-        arguments[place] = argument;
-        LogicalRelation changed = (LogicalRelation) copy.invoke(scan, arguments);
-        changed.copyTagsFrom(scan);
-        return changed;
-      } catch (ReflectiveOperationException error) {
-        throw new IllegalStateException("this version of Spark is not supported", error);
-      }
-    }
   }
 
   /** Makes the rule for a session. */
@@ -221,6 +197,7 @@ public class PlanEarly extends Rule {
         if (ATTACHED.put(extensions, Boolean.TRUE) != null) {
           return false;
         }
+        extensions.injectOptimizerRule(new LakeRule.Builder());
         extensions.injectOptimizerRule(new HotKeys.Builder());
         extensions.injectPreCBORule(this);
         return true;

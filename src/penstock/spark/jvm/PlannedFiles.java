@@ -127,7 +127,7 @@ public class PlannedFiles {
   }
 
   /** A partition value in Catalyst's internal form. */
-  private static Object value(JsonNode node, DataType type) {
+  public static Object value(JsonNode node, DataType type) {
     if (node.isNull()) {
       return null;
     }

@@ -16,6 +16,7 @@ public class Questions {
   private static final Cleaner CLEANER = Cleaner.create();
   private static final LinkedBlockingQueue WAITING = new LinkedBlockingQueue();
   private static final ConcurrentHashMap ASKED = new ConcurrentHashMap();
+  private static final ConcurrentHashMap HELD = new ConcurrentHashMap();
   private static final AtomicLong NUMBERS = new AtomicLong();
   private static volatile long lastFetch = System.nanoTime();
 
@@ -55,6 +56,22 @@ public class Questions {
       question.answer = text;
       question.answered.countDown();
     }
+  }
+
+  /** Keep an object until Python has taken it; its name. */
+  public static String hold(Object object) {
+    String name = String.valueOf(NUMBERS.incrementAndGet());
+    HELD.put(name, object);
+    return name;
+  }
+
+  /** An object that is kept under a name. */
+  public static Object held(String name) {
+    return HELD.get(name);
+  }
+
+  public static Object drop(String name) {
+    return HELD.remove(name);
   }
 
   /** Tell Python when an object is garbage that the source of this name has one user less. */

@@ -49,6 +49,7 @@ _users: Counter[str] = Counter()  # how many relations each source has in the JV
 _lock = threading.Lock()
 _FETCH_MILLIS = 10_000
 _AT_ONCE = 32
+_OF_CATALOG = '{"verb":'
 
 
 def answer_question(request: str) -> str:
@@ -62,12 +63,34 @@ def answer_question(request: str) -> str:
         return json.dumps({"error": remember_error(PenstockError(f"planning failed: {error!r}"))})
 
 
+def answer_catalog(catalog: Any, request: str) -> str:
+    """Execute a request of a catalog; an error is an answer too."""
+    from penstock.spark.catalog.answers import error_kind
+
+    try:
+        return json.dumps(catalog.answer(json.loads(request)))
+    except PenstockError as error:
+        return json.dumps({"error": remember_error(error), "kind": error_kind(error)})
+    except Exception as error:  # Spark waits for an answer, whatever went wrong
+        return json.dumps({"error": remember_error(_of_spark(error))})
+
+
+def _of_spark(error: Exception) -> Exception:
+    """An error of Spark's own inside a statement, as it was raised; any other is one of Penstock's."""
+    from pyspark.errors import PySparkException
+
+    return error if isinstance(error, PySparkException) else PenstockError(f"the statement failed: {error!r}")
+
+
 class Answering(threading.Thread):
     """Answers the questions of one JVM, many at once, until that ends."""
 
     def __init__(self, questions: Any) -> None:
         super().__init__(name="penstock-questions", daemon=True)
+        from penstock.spark.catalog.answers import Catalog
+
         self._questions = questions
+        self._catalog = Catalog(questions)
         self._pool = ThreadPoolExecutor(_AT_ONCE, "penstock-planning")
 
     def run(self) -> None:
@@ -81,12 +104,18 @@ class Answering(threading.Thread):
     def _dispatch(self, number: str, text: str) -> None:
         if number == "0":
             forget(text)
+        elif text.startswith(
+            _OF_CATALOG
+        ):  # it may run Spark jobs, which ask questions themselves: no pool is large enough
+            threading.Thread(target=self._answer, args=(number, text), name="penstock-catalog", daemon=True).start()
         else:
             self._pool.submit(self._answer, number, text)
 
     def _answer(self, number: str, request: str) -> None:
         with suppress(Py4JError, OSError):
-            self._questions.answer(number, answer_question(request))
+            is_catalog = request.startswith(_OF_CATALOG)
+            answer = answer_catalog(self._catalog, request) if is_catalog else answer_question(request)
+            self._questions.answer(number, answer)
 
 
 def remember(key: str, source: RelationFiles) -> str:
@@ -108,6 +137,11 @@ def remember(key: str, source: RelationFiles) -> str:
 
 def forget(name: str) -> None:
     """One relation less has this source; without any, nobody can ask for it."""
+    if name.startswith("table "):
+        from penstock.spark.catalog.open_tables import handles
+
+        handles.forget(name.removeprefix("table "))
+        return
     with _lock:
         _users[name] -= 1
         if _users[name] <= 0:

@@ -1,11 +1,23 @@
-"""The Java classes of the scan, compiled in the driver by the Janino that Spark ships: no jar, no JDK, once a JVM."""
+"""The Java classes of Penstock, compiled in the driver by the Janino that Spark ships: no jar to install, no JDK.
+
+The compiled classes go into a small jar, which is kept in the user's cache folder, and that goes on the class path of
+the running driver: Spark loads a catalog by the name of its class.
+"""
 
 from __future__ import annotations
 
+import os
+import tempfile
 import threading
-from collections.abc import Iterable
+import zipfile
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from hashlib import sha256
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
+
+from penstock.tables.iceberg.manifest.manifest_store import cache_folder
 
 # In the order in which they need each other.
 SOURCES = (
@@ -21,34 +33,94 @@ SOURCES = (
     "Reach",
     "CarryKeys",
     "HotKeys",
+    "Copies",
+    "Message",
+    "TableChanges",
+    "LakeWrite",
+    "LakeStream",
+    "LakeTable",
+    "LakeProcedure",
+    "LakeCatalog",
+    "LakeRule",
     "PlanEarly",
     "Deleted",
     "HiddenMetadata",
 )
+_URL_LOADER = "org.apache.spark.util.MutableURLClassLoader"
 _lock = threading.Lock()
-_compiled: dict[int, tuple[Any, dict[str, Any]]] = {}
+_loaders: dict[int, tuple[Any, Any]] = {}
 
 
 def java_class(gateway: Any, name: str) -> Any:
     """A compiled class (`java.lang.Class`) in the JVM of a gateway; `Outer$Inner` for nested ones."""
     with _lock:
-        known = _compiled.get(id(gateway))
+        known = _loaders.get(id(gateway))
         if known is None or known[0] is not gateway:
-            known = (gateway, _compile(gateway))
-            _compiled[id(gateway)] = known
-    loader = known[1]["loader"]
-    return loader.loadClass(f"io.penstock.{name}")
+            known = _loaders[id(gateway)] = (gateway, _loaded(gateway.jvm))
+    return known[1].loadClass(f"io.penstock.{name}")
 
 
-def _compile(gateway: Any) -> dict[str, Any]:
-    jvm = gateway.jvm
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    for name in SOURCES:
+def _loaded(jvm: Any) -> Any:
+    """A class loader that has the classes: the driver's own where it takes more of them, else one below it."""
+    context = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    url = jvm.java.io.File(str(_jar(jvm, context))).toURI().toURL()
+    if context.getClass().getName() == _URL_LOADER:
+        context.addURL(url)
+        return context
+    urls = jvm.java.lang.reflect.Array.newInstance(url.getClass(), 1)
+    urls[0] = url
+    return jvm.org.apache.spark.util.MutableURLClassLoader(urls, context)
+
+
+def _jar(jvm: Any, loader: Any) -> Path:
+    """A jar with the classes, kept for later sessions under a name that says what it was made from."""
+    sources = {name: files("penstock.spark").joinpath(f"jvm/{name}.java").read_text() for name in SOURCES}
+    made_from = [jvm.org.apache.spark.package.SPARK_VERSION(), *sources.values()]
+    folder = _folder()
+    jar = folder / f"{sha256(chr(0).join(made_from).encode()).hexdigest()[:32]}.jar"
+    if not _is_own(jar):
+        place, unfinished = tempfile.mkstemp(suffix=".tmp", dir=folder)
+        with os.fdopen(place, "wb") as file, zipfile.ZipFile(file, "w") as archive:
+            for name, code in _compiled(jvm, loader, sources).items():
+                archive.writestr(f"{name.replace('.', '/')}.class", code)
+        os.replace(unfinished, jar)
+    return jar
+
+
+def _folder() -> Path:
+    """A folder in the user's cache; one of its own for this process where there is none that can be written."""
+    base = cache_folder()
+    with suppress(OSError):
+        if base is not None:
+            folder = base / "classes"
+            folder.mkdir(parents=True, exist_ok=True)
+            if os.access(folder, os.W_OK):
+                return folder
+    return Path(tempfile.mkdtemp(prefix="penstock-"))
+
+
+def _is_own(jar: Path) -> bool:
+    """Whether this user made the jar, and nobody else may change it."""
+    try:
+        status = jar.stat()
+    except OSError:
+        return False
+    return not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o022)
+
+
+def _compiled(jvm: Any, loader: Any, sources: Mapping[str, str]) -> dict[str, bytes]:
+    """The classes of all sources, by name."""
+    classes: dict[str, bytes] = {}
+    for source in sources.values():
         compiler = jvm.org.codehaus.janino.SimpleCompiler()
         compiler.setParentClassLoader(loader)
-        compiler.cook(files("penstock.spark").joinpath(f"jvm/{name}.java").read_text())
+        compiler.setSourceVersion(8)  # interfaces may have static methods
+        compiler.setTargetVersion(8)
+        compiler.cook(source)
         loader = compiler.getClassLoader()
-    return {"loader": loader}
+        codes = compiler.getBytecodes()
+        classes |= {key: bytes(codes.get(key)) for key in codes.keySet().toArray()}
+    return classes
 
 
 def call(gateway: Any, name: str, method: str, *arguments: Any) -> Any:

@@ -43,8 +43,7 @@ def _launch(conf: SparkConf) -> Any:
     from pyspark.java_gateway import launch_gateway
 
     log = os.environ.get(LOG)
-    if log:
-        logging.getLogger("SQLQueryContextLogger").disabled = True  # PySpark's copy, as JSON, of every error it raises
+    logging.getLogger("SQLQueryContextLogger").disabled = True  # PySpark's copy, as JSON, of every error it raises
     try:
         with _not_interrupted(), _quiet_options(), open(log, "ab") if log else nullcontext() as sink:
             return launch_gateway(conf, {"stderr": sink})  # type: ignore[no-untyped-call]

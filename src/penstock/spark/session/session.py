@@ -23,20 +23,28 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.datasource import DataSource
 
+    from penstock.lake.lake import Lake
+
+_LAKE = "lake"  # the name of the catalog, unless another one is chosen
 _MARK = "[PENSTOCK-"
 _NO_FIELD_IDS = "doesn't contain any field Ids"  # what Spark says of a file that it should read by field id
 _MISSING = re.compile(r"FAILED_READ_FILE\.FILE_NOT_EXIST\].*?reading file (.+?)\.\s+File does not exist", re.DOTALL)
 _FROM_PYTHON = re.compile(r"^penstock\.[\w.]*?(\w+): (.*)$", re.MULTILINE)
 _HAS_SOURCE = "_penstock_has_source"
-_errors: dict[str, PenstockError] = {}
+_errors: dict[str, Exception] = {}
 _numbers = itertools.count(1)
 _answering: dict[int, tuple[Any, threading.Thread]] = {}
 _lock = threading.Lock()
 _MOST_ERRORS = 1_000
 
 
-def session(name: str = "penstock", master: str | None = None, **config: str) -> SparkSession:
-    """A local Spark session, attached, quiet, with this Python for its workers."""
+def session(
+    name: str = "penstock", master: str | None = None, *, lake: Lake | str | None = None, **config: str
+) -> SparkSession:
+    """A local Spark session, attached, quiet, with this Python for its workers.
+
+    With a lake, or the path of its warehouse, its tables are those of the catalog `lake`, which is the current one.
+    """
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -50,18 +58,32 @@ def session(name: str = "penstock", master: str | None = None, **config: str) ->
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    return attach(spark)
+    attach(spark, lake)
+    if lake is not None:
+        spark.catalog.setCurrentCatalog(_LAKE)
+    return spark
 
 
-def attach(spark: SparkSession) -> SparkSession:
-    """Attach an existing session; doing it again does nothing. On Spark Connect, tables can be written then."""
+def attach(spark: SparkSession, lake: Lake | str | None = None, name: str = _LAKE) -> SparkSession:
+    """Attach an existing session; doing it again does nothing. On Spark Connect, tables can be written then.
+
+    With a lake, or the path of its warehouse, its tables are those of a catalog of this name:
+    `spark.sql("SELECT … FROM lake.web.events")`.
+    """
     _register_source(spark)
     if is_connect(spark):
+        if lake is not None:
+            raise PenstockError("Spark Connect has no JVM here to add a catalog to", hint="use a classic session")
         return spark
     gateway = gateway_of(spark)
     _answer_questions(gateway)
     _raise_own_errors()
     new(gateway, "PlanEarly$Builder").attach(spark._jsparkSession.extensions())
+    if lake is not None:
+        from penstock.lake.lake import connect
+        from penstock.spark.catalog.lakes import attach_lake
+
+        attach_lake(spark, connect(lake) if isinstance(lake, str) else lake, name)
     return spark
 
 
@@ -117,7 +139,7 @@ def _answer_questions(gateway: Any) -> None:
             _answering[id(gateway)] = gateway, thread
 
 
-def remember_error(error: PenstockError) -> str:
+def remember_error(error: Exception) -> str:
     """A message that carries the error through the JVM: what it says, and a mark by which it is found again."""
     with _lock:
         number = f"{_MARK}{next(_numbers)}]"
@@ -141,7 +163,7 @@ def _raise_own_errors() -> None:
     captured.convert_exception = convert_exception  # type: ignore[assignment]
 
 
-def _own_error(java_error: Any) -> PenstockError | None:
+def _own_error(java_error: Any) -> Exception | None:
     cause = java_error
     for _ in range(20):
         text = str(cause.getMessage()) if cause is not None and cause.getMessage() is not None else ""

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from penstock.errors import LakeError
@@ -51,14 +51,19 @@ def stream(table: Source, spark: SparkSession, options: Mapping[str, Any]) -> Da
     feed = table.feed(stream_options)
     if feed.unchecked is not None and stream_options.columns is not None:
         feed = table.feed(replace(stream_options, columns=None))  # the filter may need other columns
-    source = _source(feed, _at_once(spark))
-    register(attach(spark), source)
-    rows = spark.readStream.format(source.name()).load()
+    rows = spark.readStream.format(register_feed(feed, attach(spark))).load()
     if feed.unchecked is None:
         return rows
     assert stream_options.where is not None  # what cannot be checked is a part of it
     rows = rows.where(stream_options.where)
     return rows if stream_options.columns is None else rows.select(*stream_options.columns)
+
+
+def register_feed(feed: Feed, spark: SparkSession) -> str:
+    """Make a stream known to a session as a data source of its own; its name."""
+    source = _source(feed, _at_once(spark))
+    register(spark, source)
+    return str(source.name())
 
 
 def _at_once(spark: SparkSession) -> int:
@@ -191,10 +196,31 @@ class StreamReader(DataSourceStreamReader, *(() if limits is None else (limits.S
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """In a task: the rows of its files."""
-        assert isinstance(partition, Reading)
-        for work in partition.work:
-            for table in partition.rows.read(work):
-                yield from table.combine_chunks().to_batches()
+        return _read(partition)
+
+
+class BatchReader(DataSourceReader):
+    """Reads a table as it is now: `spark.read.format("penstock")`; the option `where` prunes."""
+
+    def __init__(self, feed: Feed, at_once: int = _TASKS) -> None:
+        self._feed, self._at_once = feed, at_once
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """The files in as many tasks as run at once, or more."""
+        self._feed.stop_at_present()
+        step = self._feed.step(self._feed.start(), Limit())
+        return [Reading(self._feed.rows(), part) for part in _bundles(step.work, self._at_once)] if step.work else []
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """In a task: the rows of its files."""
+        return _read(partition)
+
+
+def _read(partition: InputPartition) -> Iterator[Any]:
+    assert isinstance(partition, Reading)
+    for work in partition.work:
+        for table in partition.rows.read(work):
+            yield from table.combine_chunks().to_batches()
 
 
 def _bundles(work: Sequence[Work], at_once: int) -> list[list[Work]]:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceArrowWriter,
+    DataSourceReader,
     DataSourceStreamReader,
     DataSourceStreamWriter,
     WriterCommitMessage,
@@ -57,6 +58,12 @@ class PenstockSource(DataSource):
         from penstock.spark.stream.stream_reader import feed_of, spark_schema
 
         return spark_schema(feed_of(self.options))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """What Spark asks for the rows of a batch query."""
+        from penstock.spark.stream.stream_reader import BatchReader, feed_of
+
+        return BatchReader(feed_of(self.options))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """What Spark asks for new rows."""

@@ -39,7 +39,7 @@ from penstock.spark.write.partition_columns import partition_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
     from penstock.lake.layout.table_layout import Layout
     from penstock.tables.iceberg.iceberg_table import IcebergTable
@@ -60,7 +60,7 @@ def write_dataframe(job: WriteJob, df: DataFrame) -> list[WrittenFile]:
     spark = df.sparkSession
     names = check_schema(arrow_schema(df.schema), job.layout.schema)
     fields = zip(names, job.layout.schema.fields, strict=True)
-    rows = df.select([_column(name).alias(field.name) for name, field in fields])
+    rows = df.select([_nullable(df, name).alias(field.name) for name, field in fields])
     with _computed_once(rows) as kept:
         with progress_of_tasks("counting the rows of each partition", spark):
             _check_required(job, kept, df)
@@ -111,6 +111,24 @@ def _column(name: str) -> Column:
     from pyspark.sql import functions as F
 
     return F.col(quote_name(name))
+
+
+def _nullable(df: DataFrame, name: str) -> Column:
+    """A column whose nested fields may all be null: PySpark's `toArrow` fails on null structs with required fields."""
+    kind = df.schema[name].dataType
+    nullable = _as_nullable(kind)
+    return _column(name) if kind == nullable else _column(name).cast(nullable)
+
+
+def _as_nullable(kind: DataType) -> DataType:
+    from pyspark.sql.types import ArrayType, MapType, StructField, StructType
+
+    if isinstance(kind, StructType):
+        fields = [StructField(each.name, _as_nullable(each.dataType), metadata=each.metadata) for each in kind.fields]
+        return StructType(fields)
+    if isinstance(kind, ArrayType):
+        return ArrayType(_as_nullable(kind.elementType))
+    return MapType(_as_nullable(kind.keyType), _as_nullable(kind.valueType)) if isinstance(kind, MapType) else kind
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
@@ -207,7 +225,9 @@ def _placed(job: WriteJob, rows: DataFrame, slots: Slots, known: pa.Table, spark
     spread = spread.withColumn(_KEY, F.coalesce(F.get(F.col(_KEY), share), F.lit(keys[0])))
     shared = [F.when(F.col(_NUMBER), _column(layout.schema.find_field(i).name)) for i in layout.logical_ids]
     sorted_rows = spread.repartition(tasks, F.col(_KEY)).sortWithinPartitions(F.col(_SLOT), *shared)
-    return sorted_rows.select(*(_column(field.name) for field in layout.schema.fields), F.col(_SLOT))
+    # mapInArrow does not quote the names by which it looks for columns, so these are plain.
+    columns = [_column(field.name).alias(f"{_PART}{i}") for i, field in enumerate(layout.schema.fields)]
+    return sorted_rows.select(*columns, F.col(_SLOT))
 
 
 def _places_schema(rows: DataFrame, parts: int) -> StructType:
@@ -233,8 +253,10 @@ def _writer(job: WriteJob, slots: Sequence[Slot]) -> Callable[[Iterator[pa.Recor
     """What a task does: its answer is the files that it wrote, or what is wrong with the rows."""
     own = replace(job, known={})
 
+    names = [field.name for field in job.layout.schema.fields]
+
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield _answer(_attempt(lambda: write_slots(own, _runs(batches, slots))))
+        yield _answer(_attempt(lambda: write_slots(own, _runs(batches, slots, names))))
 
     return write
 
@@ -260,11 +282,13 @@ def _answer(answer: Any) -> pa.RecordBatch:
     return pa.record_batch({"answer": pa.array([pickle.dumps(answer)], pa.binary())})
 
 
-def _runs(batches: Iterator[pa.RecordBatch], slots: Sequence[Slot]) -> Iterator[tuple[Slot | None, pa.Table]]:
+def _runs(
+    batches: Iterator[pa.RecordBatch], slots: Sequence[Slot], names: Sequence[str]
+) -> Iterator[tuple[Slot | None, pa.Table]]:
     """Rows of one slot after the other."""
     for batch in batches:
         numbers = batch.column(batch.num_columns - 1).fill_null(-1).to_numpy(zero_copy_only=False)
-        rows = pa.table(batch).drop_columns([_SLOT])
+        rows = pa.table(batch).drop_columns([_SLOT]).rename_columns(names)
         edges = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
         for start, end in pairwise(edges):
             if end > start:

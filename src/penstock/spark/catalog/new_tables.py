@@ -1,0 +1,172 @@
+"""Tables that SQL creates: `CREATE TABLE … USING penstock PARTITIONED BY (days(ts), app) TBLPROPERTIES (…)`.
+
+A table of Parquet files at a LOCATION, `USING parquet`, is a Hive layout that is declared; nothing is written there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from penstock.errors import LakeError, TableExistsError
+from penstock.expr.sql_text import quote_name
+from penstock.expr.types import type_name
+from penstock.lake.layout.coalesce import BELOW, COLUMNS, FIELD_IDS, RECORD, VALUES, Coalesce
+from penstock.maps.name_lists import read_names
+from penstock.maps.shred_rule import Shred, is_property
+from penstock.maps.shred_rule import from_properties as shred_rules
+from penstock.spark.write.write_job import arrow_schema
+from penstock.tables.hive.hive_table import hive
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType, StructType
+
+    from penstock.lake.lake import Lake
+
+_PROVIDERS = ("penstock", "iceberg")
+_LAYOUTS = ("parquet", "hive")
+# What Spark puts among the properties of a table and does not belong there.
+_SPARKS = ("provider", "owner", "external", "is_managed_location", "location", "table_type", "collation")
+_DEFAULTS = "CURRENT_DEFAULT"
+_COALESCE = "penstock.coalesce."
+
+
+@dataclass(frozen=True)
+class NewTable:
+    """What a CREATE or REPLACE statement says of a table."""
+
+    name: str
+    schema: pa.Schema
+    partition_by: tuple[str, ...]
+    coalesce: Coalesce | None
+    shred: Mapping[str, Shred]
+    properties: Mapping[str, str]
+    location: str | None
+    provider: str
+
+    @property
+    def is_layout(self) -> bool:
+        """Whether it is a tree of Parquet files that exists; without a place, Parquet is only Spark's default."""
+        return self.provider in _LAYOUTS and self.location is not None
+
+
+def as_new_table(parts: Sequence[str], request: Mapping[str, Any]) -> NewTable:
+    """Read a statement; an error for what a table cannot be."""
+    name, given = ".".join(parts), request["properties"]
+    if len(parts) < 2 or any("." in part or not part for part in parts):
+        raise LakeError(f"invalid table name {name!r}", hint="write namespace.name")
+    provider = str(given.get("provider", "penstock")).lower()
+    if provider not in (*_PROVIDERS, *_LAYOUTS):
+        hint = "leave USING out, or write USING penstock; USING parquet with a LOCATION declares a Hive layout"
+        raise LakeError(f"CREATE TABLE {name}: there are no tables of {provider!r}", hint=hint)
+    options = {key for key in given if key.startswith("option.")}
+    properties = {key: value for key, value in given.items() if key not in _SPARKS and key not in options}
+    properties = {key: value for key, value in properties.items() if f"option.{key}" not in options}
+    return NewTable(
+        name,
+        _schema(name, request["schema"]),
+        tuple(request["by"]),
+        coalesce_rule(properties),
+        shred_rules(properties),
+        {key: value for key, value in properties.items() if not is_rule(key)},
+        given.get("location"),
+        provider,
+    )
+
+
+def create_table(lake: Lake, new: NewTable) -> None:
+    """Create a table, or declare a layout."""
+    if not new.is_layout:
+        lake.create_table(
+            new.name,
+            new.schema,
+            new.partition_by,
+            coalesce=new.coalesce,
+            shred=new.shred or None,
+            properties=new.properties,
+            location=new.location,
+        )
+        return
+    if lake.has_table(new.name):
+        raise TableExistsError(f"there is a table {new.name} already", hint="choose another name")
+    lake.register(new.name, _layout(new))
+
+
+def is_rule(name: str) -> bool:
+    """Whether a property belongs to the rules of coalescing and shredding."""
+    return name.startswith(_COALESCE) or is_property(name)
+
+
+def coalesce_rule(properties: Mapping[str, str]) -> Coalesce | None:
+    """The rule that properties describe; sizes may be written as `8MB`."""
+    known = (COLUMNS, BELOW, VALUES, RECORD)
+    unknown = [name for name in properties if name.startswith(_COALESCE) and name not in (*known, FIELD_IDS)]
+    if unknown:
+        raise LakeError(f"there is no property {unknown[0]}", hint=f"there are {', '.join(known)}")
+    if COLUMNS not in properties:
+        return None
+    values = None
+    if VALUES in properties:
+        try:
+            values = [tuple(v) if isinstance(v, list) else v for v in json.loads(properties[VALUES])]
+        except ValueError:
+            hint = 'write a JSON array, such as ["beta", "test"]'
+            raise LakeError(f"{VALUES} is {properties[VALUES]!r}", hint=hint) from None
+    sizes: dict[str, Any] = {"record_bytes": properties[RECORD]} if RECORD in properties else {}
+    return Coalesce(*read_names(properties[COLUMNS]), below=properties.get(BELOW), values=values, **sizes)
+
+
+def _schema(name: str, document: str) -> pa.Schema:
+    from pyspark.sql.types import StructType
+
+    schema = StructType.fromJson(json.loads(document))
+    default = next((field.name for field in schema.fields if _DEFAULTS in (field.metadata or {})), None)
+    if default is not None:
+        hint = "leave the default out; tables of format version 2 have none"
+        raise LakeError(f"column {default} of {name} has a default value", hint=hint)
+    _check_types(name, schema)
+    comments = {field.name: field.metadata["comment"] for field in schema.fields if "comment" in (field.metadata or {})}
+    arrow = arrow_schema(schema)
+    return pa.schema([f.with_metadata({"doc": comments[f.name]}) if f.name in comments else f for f in arrow])
+
+
+def _check_types(name: str, schema: StructType) -> None:
+    """Refuse what Arrow would take for another type, and Iceberg does not have."""
+    for field in schema.fields:
+        for kind in _leaves(field.dataType):
+            text = kind.simpleString()
+            if text.startswith(("interval", "variant", "time(")) or " collate " in text:
+                hint = "tables have Iceberg's types of format version 2"
+                raise LakeError(f"column {field.name} of {name} cannot be of type {text}", hint=hint)
+
+
+def _leaves(kind: DataType) -> Iterator[DataType]:
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if isinstance(kind, StructType):
+        for field in kind.fields:
+            yield from _leaves(field.dataType)
+    elif isinstance(kind, ArrayType):
+        yield from _leaves(kind.elementType)
+    elif isinstance(kind, MapType):
+        yield from _leaves(kind.keyType)
+        yield from _leaves(kind.valueType)
+    else:
+        yield kind
+
+
+def _layout(new: NewTable) -> Any:
+    odd = next((text for text in new.partition_by if "(" in text), None)
+    if odd is not None:
+        raise LakeError(
+            f"{new.name}: a Hive layout is not partitioned by {odd}", hint="name the columns of directories"
+        )
+    names = [text.strip("`") for text in new.partition_by]
+    by = ", ".join(f"{quote_name(name)} {type_name(new.schema.field(name).type)}" for name in names)
+    own = pa.schema([field for field in new.schema if field.name not in names])
+    assert new.location is not None
+    return hive(new.location, by or "", own if len(own) else None)

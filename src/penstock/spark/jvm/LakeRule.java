@@ -1,0 +1,237 @@
+package io.penstock;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases$;
+import org.apache.spark.sql.catalyst.analysis.ResolvedTable;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.catalyst.optimizer.ReplaceExpressions$;
+import org.apache.spark.sql.catalyst.plans.logical.AnalyzeTable;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
+import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
+import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.columnar.InMemoryRelation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import scala.collection.immutable.Seq;
+
+/**
+ * Puts the native scan in the place of a lake's table, and sends statements that change rows to Python: as an append to
+ * a table that carries the statement, for an append hands its rows to Python (`LakeWrite`).
+ */
+public class LakeRule extends Rule {
+  private static final String MATCHES = "__penstock_matches";
+  private static final String FILE = "__penstock_file";
+  private static final ObjectMapper MAPPER = new ObjectMapper();
+
+  public Object apply(Object plan) {
+    return replaced((LogicalPlan) plan);
+  }
+
+  public TreeNode apply(TreeNode plan) {
+    return replaced((LogicalPlan) plan);
+  }
+
+  private static LogicalPlan replaced(LogicalPlan plan) {
+    if (plan instanceof DeleteFromTable) {
+      LogicalPlan target = uncached(((DeleteFromTable) plan).table());
+      return table(target) == null ? plan : delete((DataSourceV2Relation) target, ((DeleteFromTable) plan).condition());
+    }
+    if (plan instanceof UpdateTable && table(uncached(((UpdateTable) plan).table())) != null) {
+      throw unsupported("UPDATE", table(uncached(((UpdateTable) plan).table())));
+    }
+    if (plan instanceof MergeIntoTable && table(uncached(((MergeIntoTable) plan).targetTable())) != null) {
+      throw unsupported("MERGE INTO", table(uncached(((MergeIntoTable) plan).targetTable())));
+    }
+    if (plan instanceof OverwriteByExpression) {
+      OverwriteByExpression overwrite = (OverwriteByExpression) plan;
+      LakeTable table = table(target(overwrite));
+      if (table != null && overwrite.write().isEmpty() && !overwrite.deleteExpr().equals(Literal.TrueLiteral())) {
+        return overwrite(overwrite, table);
+      }
+    }
+    if (plan instanceof OverwritePartitionsDynamic) {
+      OverwritePartitionsDynamic overwrite = (OverwritePartitionsDynamic) plan;
+      LakeTable table = table(target(overwrite));
+      if (table != null && overwrite.write().isEmpty()) {
+        return carried((DataSourceV2Relation) target(overwrite), table, "dynamic", null, overwrite.query());
+      }
+    }
+    if (plan instanceof AnalyzeTable && ((AnalyzeTable) plan).child() instanceof ResolvedTable) {
+      ResolvedTable resolved = (ResolvedTable) ((AnalyzeTable) plan).child();
+      if (resolved.table() instanceof LakeTable) {
+        new Message("analyze", ((LakeTable) resolved.table()).lake).with("name", resolved.table().name()).ask();
+        return new LocalRelation(PlannedFiles.seq(new ArrayList()), PlannedFiles.seq(new ArrayList()), false, scala.Option.empty());
+      }
+    }
+    if (plan instanceof DataSourceV2Relation && table(plan) != null) {
+      return scan((DataSourceV2Relation) plan, false);
+    }
+    Seq children = plan.children(); // the target of a write is no child
+    ArrayList changed = new ArrayList();
+    boolean isChanged = false;
+    for (int i = 0; i < children.size(); i++) {
+      LogicalPlan child = replaced((LogicalPlan) children.apply(i));
+      isChanged |= child != children.apply(i);
+      changed.add(child);
+    }
+    return isChanged ? (LogicalPlan) plan.withNewChildren(PlannedFiles.seq(changed)) : plan;
+  }
+
+  /* `table()` of the class itself has two return types, which Janino does not tell apart. */
+  private static LogicalPlan target(V2WriteCommand write) {
+    return (LogicalPlan) (Object) write.table();
+  }
+
+  /** The table of a relation; null when it is not one of a lake, or only carries a statement. */
+  private static LakeTable table(LogicalPlan plan) {
+    if (!(plan instanceof DataSourceV2Relation) || !(((DataSourceV2Relation) plan).table() instanceof LakeTable)) {
+      return null;
+    }
+    LakeTable table = (LakeTable) ((DataSourceV2Relation) plan).table();
+    return table instanceof LakeTable.Carrier ? null : table;
+  }
+
+  /** The target of a statement, where Spark has put its cached rows in its place. */
+  private static LogicalPlan uncached(LogicalPlan plan) {
+    if (!(plan instanceof InMemoryRelation)) {
+      return plan;
+    }
+    LogicalPlan cached = ((InMemoryRelation) plan).cacheBuilder().logicalPlan();
+    LogicalPlan relation = EliminateSubqueryAliases$.MODULE$.apply(cached);
+    return table(relation) == null ? plan : Copies.with(relation, 1, plan.output());
+  }
+
+  /** The native scan, under the attributes of the relation; with files, one more column names each row's file. */
+  private static LogicalPlan scan(DataSourceV2Relation relation, boolean withFiles) {
+    LakeTable table = (LakeTable) relation.table();
+    ArrayList hidden = new ArrayList();
+    Seq output = relation.output();
+    HashMap places = new HashMap();
+    for (int i = 0; i < table.schema.size(); i++) {
+      places.put(table.schema.fieldNames()[i], Integer.valueOf(i));
+    }
+    for (int i = 0; i < output.size(); i++) {
+      String name = ((Attribute) output.apply(i)).name();
+      if (!places.containsKey(name)) {
+        places.put(name, Integer.valueOf(places.size()));
+        hidden.add(name);
+      }
+    }
+    if (withFiles) {
+      hidden.add(FILE);
+    }
+    LogicalPlan rows = rows(table, hidden);
+    ArrayList columns = new ArrayList();
+    for (int i = 0; i < output.size(); i++) {
+      AttributeReference wanted = (AttributeReference) output.apply(i);
+      int place = ((Integer) places.get(wanted.name())).intValue();
+      columns.add(alias((Expression) rows.output().apply(place), wanted.name(), wanted));
+    }
+    if (withFiles) {
+      columns.add(rows.output().apply(places.size()));
+    }
+    return new Project((Seq) PlannedFiles.seq(columns), rows);
+  }
+
+  /** The rows of a table, and behind them some columns that are not in its schema. */
+  private static LogicalPlan rows(LakeTable table, ArrayList hidden) {
+    String session = Questions.hold(SparkSession.active());
+    try {
+      Message message = new Message("read", table.lake).with("handle", table.handle).with("session", session);
+      Dataset rows = (Dataset) Questions.drop(Message.text(message.with("hidden", hidden).ask(), "rows"));
+      LogicalPlan analyzed = EliminateSubqueryAliases$.MODULE$.apply(rows.queryExecution().analyzed());
+      return (LogicalPlan) ReplaceExpressions$.MODULE$.apply(analyzed);
+    } finally {
+      Questions.drop(session);
+    }
+  }
+
+  private static Alias alias(Expression value, String name, AttributeReference wanted) {
+    return new Alias(value, name, wanted.exprId(), wanted.qualifier(), scala.Option.empty(), PlannedFiles.seq(new ArrayList()));
+  }
+
+  /** All rows with the names of their files, and whether each matches. */
+  private static LogicalPlan delete(DataSourceV2Relation relation, Expression condition) {
+    LogicalPlan rows = scan(relation, true);
+    ArrayList columns = new ArrayList();
+    for (int i = 0; i < rows.output().size(); i++) {
+      columns.add(rows.output().apply(i));
+    }
+    columns.add(new Alias(condition, MATCHES, NamedExpression$.MODULE$.newExprId(),
+        PlannedFiles.seq(new ArrayList()), scala.Option.empty(), PlannedFiles.seq(new ArrayList())));
+    LogicalPlan query = new Project((Seq) PlannedFiles.seq(columns), rows);
+    query.setAnalyzed(); // its correlated subqueries are rewritten already, which analysis would take for a mistake
+    return carried(relation, table(relation), "delete", condition, query);
+  }
+
+  private static LogicalPlan overwrite(OverwriteByExpression overwrite, LakeTable table) {
+    return carried(
+        (DataSourceV2Relation) target(overwrite), table, "overwrite", overwrite.deleteExpr(),
+        query(overwrite.analyzedQuery(), overwrite));
+  }
+
+  /** The query as it was analyzed; it is optimized when Python writes its rows. */
+  private static LogicalPlan query(scala.Option analyzed, V2WriteCommand write) {
+    return (LogicalPlan) analyzed.getOrElse(new Value(write.query()));
+  }
+
+  private static LogicalPlan carried(
+      DataSourceV2Relation relation, LakeTable table, String kind, Expression condition, LogicalPlan query) {
+    LinkedHashMap statement = new LinkedHashMap();
+    statement.put("kind", kind);
+    if (condition != null) {
+      statement.put("where", PlannedFiles.waits(condition) ? null : Filters.toJson(condition));
+      statement.put("text", condition.sql());
+    }
+    String text;
+    try {
+      text = MAPPER.writeValueAsString(statement);
+    } catch (java.io.IOException error) {
+      throw new IllegalStateException(error);
+    }
+    DataSourceV2Relation target = (DataSourceV2Relation) Copies.with(relation, 0, table.carrying(text));
+    return Copies.append(target, query);
+  }
+
+  private static RuntimeException unsupported(String statement, LakeTable table) {
+    new Message("unsupported", table.lake).with("statement", statement).with("name", table.name()).ask();
+    return new IllegalStateException(statement);
+  }
+
+  private static class Value extends scala.runtime.AbstractFunction0 {
+    private final Object value;
+
+    Value(Object value) {
+      this.value = value;
+    }
+
+    public Object apply() {
+      return value;
+    }
+  }
+
+  /** Makes the rule for a session. */
+  public static class Builder extends scala.runtime.AbstractFunction1 {
+    public Object apply(Object session) {
+      return new LakeRule();
+    }
+  }
+}

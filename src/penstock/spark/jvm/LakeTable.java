@@ -1,0 +1,257 @@
+package io.penstock;
+
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.connector.catalog.MetadataColumn;
+import org.apache.spark.sql.connector.catalog.StagedTable;
+import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
+import org.apache.spark.sql.connector.catalog.SupportsPartitionManagement;
+import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.SupportsWrite;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.catalog.TruncatableTable;
+import org.apache.spark.sql.connector.expressions.Expression;
+import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.StructType$;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * One version of a table of a lake. `LakeRule` puts the native scan in its place; what is written goes to Python.
+ * Two of one version are equal, so that Spark finds what it has cached and reuses exchanges.
+ */
+public class LakeTable
+    implements SupportsRead, SupportsWrite, TruncatableTable, SupportsMetadataColumns, SupportsPartitionManagement {
+  public final String lake;
+  public final JsonNode facts;
+  public final String handle; // by which Python knows this version
+  public final StructType schema;
+  private final Object user = new Object(); // when it is garbage, Python may forget the version
+  private final String statement; // of a table that only carries a DELETE, UPDATE or MERGE to Python
+
+  public LakeTable(String lake, JsonNode facts) {
+    this(lake, facts, null);
+    Questions.releaseWith(user, "table " + handle);
+  }
+
+  protected LakeTable(String lake, JsonNode facts, String statement) {
+    this.lake = lake;
+    this.facts = facts;
+    this.handle = Message.text(facts, "handle");
+    this.schema = (StructType) DataType.fromJson(Message.text(facts, "schema"));
+    this.statement = statement;
+  }
+
+  /** The table as the target of a statement that Python executes. */
+  public LakeTable carrying(String statement) {
+    return new Carrier(this, statement);
+  }
+
+  public String name() {
+    return lake + "." + Message.text(facts, "name");
+  }
+
+  public StructType schema() {
+    return schema;
+  }
+
+  public Transform[] partitioning() {
+    JsonNode fields = Message.at(facts, "partitioning");
+    Transform[] transforms = new Transform[fields.size()];
+    for (int i = 0; i < transforms.length; i++) {
+      transforms[i] = transform(Message.at(fields, i));
+    }
+    return transforms;
+  }
+
+  private static Transform transform(JsonNode field) {
+    String column = Message.text(field, "column");
+    String name = Message.text(field, "transform");
+    if (name.equals("identity")) {
+      return Expressions.identity(column);
+    }
+    if (name.equals("bucket")) {
+      return Expressions.bucket(Message.at(field, "width").asInt(), new String[] {column});
+    }
+    Expression source = (Expression) Expressions.column(column);
+    Expression[] arguments = field.has("width")
+        ? new Expression[] {(Expression) Expressions.literal(Integer.valueOf(Message.at(field, "width").asInt())), source}
+        : new Expression[] {source};
+    return Expressions.apply(name, arguments);
+  }
+
+  public Map properties() {
+    return Message.map(Message.at(facts, "properties"));
+  }
+
+  public Set capabilities() {
+    EnumSet all = EnumSet.of(TableCapability.BATCH_READ, TableCapability.V1_BATCH_WRITE, TableCapability.TRUNCATE,
+        TableCapability.OVERWRITE_BY_FILTER);
+    all.add(TableCapability.MICRO_BATCH_READ);
+    all.add(TableCapability.STREAMING_WRITE);
+    all.add(TableCapability.OVERWRITE_DYNAMIC); // `LakeRule` sends it to Python, though Spark wants to see the next one
+    all.add(TableCapability.BATCH_WRITE);
+    if (statement != null) {
+      all.add(TableCapability.ACCEPT_ANY_SCHEMA);
+    }
+    return all;
+  }
+
+  /** Streams come here, and Spark's estimates: a query's scan has been put in this table's place before. */
+  public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+    return new LakeStream(lake, handle, this, schema, options);
+  }
+
+  public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    return new LakeWrite(lake, handle, this, statement, info);
+  }
+
+  public MetadataColumn[] metadataColumns() {
+    return new MetadataColumn[] {
+      new Hidden("_file", DataTypes.StringType, "the file of the row"),
+      new Hidden("_pos", DataTypes.LongType, "the place of the row in its file"),
+      new Hidden("_metadata", StructType$.MODULE$.apply(new ParquetFileFormat().metadataSchemaFields()), "of Spark's reader")
+    };
+  }
+
+  // Partitions: shown, and changed by the rows only
+
+  public StructType partitionSchema() {
+    return (StructType) DataType.fromJson(Message.text(facts, "partitions"));
+  }
+
+  public InternalRow[] listPartitionIdentifiers(String[] names, InternalRow values) {
+    StructType partitions = partitionSchema();
+    JsonNode rows = Message.at(new Message("partitions", lake).with("handle", handle).ask(), "rows");
+    ArrayList matching = new ArrayList();
+    for (int i = 0; i < rows.size(); i++) {
+      Object[] row = new Object[partitions.size()];
+      for (int k = 0; k < row.length; k++) {
+        row[k] = PlannedFiles.value(Message.at(Message.at(rows, i), k), partitions.fields()[k].dataType());
+      }
+      boolean matches = true;
+      for (int k = 0; k < names.length; k++) {
+        int place = partitions.fieldIndex(names[k]);
+        matches &= java.util.Objects.equals(row[place], values.get(k, partitions.fields()[place].dataType()));
+      }
+      if (matches) {
+        matching.add(new GenericInternalRow(row));
+      }
+    }
+    return (InternalRow[]) matching.toArray(new InternalRow[0]);
+  }
+
+  public Map loadPartitionMetadata(InternalRow partition) {
+    return new HashMap();
+  }
+
+  public void createPartition(InternalRow partition, Map properties) {
+    refuse("ADD PARTITION");
+  }
+
+  public boolean dropPartition(InternalRow partition) {
+    refuse("DROP PARTITION");
+    return false;
+  }
+
+  public void replacePartitionMetadata(InternalRow partition, Map properties) {
+    refuse("SET of a partition");
+  }
+
+  private void refuse(String statement) {
+    new Message("unsupported", lake).with("statement", statement).with("name", name()).ask();
+  }
+
+  public boolean truncateTable() {
+    new Message("truncate", lake).with("handle", handle).ask();
+    return true;
+  }
+
+  public CustomTaskMetric[] reportDriverMetrics() {
+    return new CustomTaskMetric[0];
+  }
+
+  public boolean equals(Object other) {
+    return other != null && other.getClass() == getClass() && ((LakeTable) other).key().equals(key());
+  }
+
+  public int hashCode() {
+    return key().hashCode();
+  }
+
+  private String key() {
+    return lake + " " + Message.text(facts, "key") + (statement == null ? "" : " " + statement);
+  }
+
+  public String toString() {
+    return name();
+  }
+
+  /** A table that only carries a statement; it keeps the version alive that it was made from. */
+  public static class Carrier extends LakeTable {
+    final LakeTable target;
+
+    Carrier(LakeTable target, String statement) {
+      super(target.lake, target.facts, statement);
+      this.target = target;
+    }
+  }
+
+  /** A table that is published together with its rows. */
+  public static class Staged extends LakeTable implements StagedTable {
+    public Staged(String lake, JsonNode facts) {
+      super(lake, facts);
+    }
+
+    public void commitStagedChanges() {
+      new Message("commit-staged", lake).with("handle", handle).ask();
+    }
+
+    public void abortStagedChanges() {
+      new Message("abort-staged", lake).with("handle", handle).ask();
+    }
+  }
+
+  private static class Hidden implements MetadataColumn {
+    private final String name;
+    private final DataType type;
+    private final String comment;
+
+    Hidden(String name, DataType type, String comment) {
+      this.name = name;
+      this.type = type;
+      this.comment = comment;
+    }
+
+    public String name() {
+      return name;
+    }
+
+    public DataType dataType() {
+      return type;
+    }
+
+    public boolean isNullable() {
+      return true;
+    }
+
+    public String comment() {
+      return comment;
+    }
+  }
+}

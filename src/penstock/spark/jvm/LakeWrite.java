@@ -1,0 +1,101 @@
+package io.penstock;
+
+import java.util.HashMap;
+
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.connector.catalog.SupportsWrite;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.SupportsOverwriteV2;
+import org.apache.spark.sql.connector.write.V1Write;
+import org.apache.spark.sql.connector.write.Write;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
+import org.apache.spark.sql.sources.InsertableRelation;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/** Hands the rows of a statement to Python, which writes them with Spark and commits. */
+public class LakeWrite implements SupportsOverwriteV2, V1Write, InsertableRelation {
+  private final String lake;
+  private final String handle;
+  private final Object table; // as long as it lives, Python knows the handle
+  private final String statement;
+  private final LogicalWriteInfo info;
+  private String mode = "append";
+
+  public LakeWrite(String lake, String handle, Object table, String statement, LogicalWriteInfo info) {
+    this.lake = lake;
+    this.handle = handle;
+    this.table = table;
+    this.statement = statement;
+    this.info = info;
+  }
+
+  public WriteBuilder truncate() {
+    mode = "replace";
+    return this;
+  }
+
+  /** `LakeRule` has sent conditions to Python in another way; what is left is the condition TRUE. */
+  public boolean canOverwrite(Predicate[] predicates) {
+    return predicates.length == 0;
+  }
+
+  public WriteBuilder overwrite(Predicate[] predicates) {
+    return truncate();
+  }
+
+  public Write build() {
+    return this;
+  }
+
+  public InsertableRelation toInsertableRelation() {
+    return this;
+  }
+
+  /** A stream is written by Spark's own Python data sources: tasks write, and the driver commits each batch once. */
+  public StreamingWrite toStreaming() {
+    HashMap options = new HashMap(info.options().asCaseSensitiveMap());
+    Message message = new Message("sink", lake).with("handle", handle).with("mode", mode);
+    options.putAll(Message.map(Message.at(message.ask(), "options")));
+    PythonDataSourceV2 sink = new PythonDataSourceV2();
+    sink.setShortName("penstock");
+    SupportsWrite rows = (SupportsWrite) sink.getTable(info.schema(), new Transform[0], options);
+    return rows.newWriteBuilder(new Info(info, new CaseInsensitiveStringMap(options))).build().toStreaming();
+  }
+
+  private static class Info implements LogicalWriteInfo {
+    private final LogicalWriteInfo info;
+    private final CaseInsensitiveStringMap options;
+
+    Info(LogicalWriteInfo info, CaseInsensitiveStringMap options) {
+      this.info = info;
+      this.options = options;
+    }
+
+    public CaseInsensitiveStringMap options() {
+      return options;
+    }
+
+    public String queryId() {
+      return info.queryId();
+    }
+
+    public StructType schema() {
+      return info.schema();
+    }
+  }
+
+  public void insert(Dataset rows, boolean overwrite) {
+    Message message = new Message("write", lake).with("handle", handle).with("mode", mode);
+    String held = Questions.hold(rows);
+    try {
+      message.with("rows", held).with("statement", statement).ask();
+    } finally {
+      Questions.drop(held);
+    }
+  }
+}
