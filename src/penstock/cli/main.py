@@ -6,7 +6,7 @@ imports its own module when it runs.
 
 from collections.abc import Callable
 from functools import reduce
-from typing import Any
+from typing import IO, Any
 
 import click
 
@@ -96,16 +96,31 @@ def tables(warehouse: str, catalog: str | None, json: bool) -> None:
     run(warehouse, catalog, json)
 
 
-@main.command()
-@click.argument("query")
+@main.command(short_help="Run SQL statements; without any, at a prompt.")
+@click.argument("statements", required=False)
+@click.option(
+    "--file", "-f", type=click.File(), help="A file of statements, separated by semicolons; - for standard input."
+)
 @_lake
 @click.option("--limit", type=click.IntRange(0), default=100, show_default=True, help="How many rows to print at most.")
 @_json
-def sql(query: str, warehouse: str, catalog: str | None, limit: int, json: bool) -> None:
-    """Run QUERY with Spark over the tables of a warehouse."""
-    from penstock.cli.table_commands import sql as run
+def sql(statements: str | None, file: IO[str] | None, limit: int, json: bool, **place: str) -> None:
+    """Run STATEMENTS of Spark SQL on the tables of a warehouse; without any, at a prompt."""
+    from penstock.cli.sql_command import run
 
-    run(query, warehouse, catalog, limit, json)
+    run(place, statements, file, limit, json)
+
+
+@main.command(short_help="Answer JDBC and ODBC clients.")
+@_lake
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=10000, show_default=True, help="The port; 0 for any.")
+@_json
+def sql_server(host: str, port: int, json: bool, **place: str) -> None:
+    """Start Spark's Thrift server with the tables of a warehouse, for JDBC and ODBC clients such as beeline."""
+    from penstock.cli.sql_server import run
+
+    run(place, host, port, json)
 
 
 @main.command(short_help="Show skew, and what sharing files would change.")

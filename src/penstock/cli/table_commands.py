@@ -1,4 +1,4 @@
-"""What the commands on tables print. No command but `sql` starts Spark."""
+"""What the commands on tables print. None of them starts Spark."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def partitions(place: Mapping[str, str], where: str | None, json: bool) -> None:
         return
     tell(caught, ())
     names, rows = _readable(listed, zone)
-    _print_rows(names, rows)
+    print_rows(names, rows)
 
 
 def _readable(partitions: Any, zone: str) -> tuple[list[str], list[list[Any]]]:
@@ -82,28 +82,6 @@ def tables(warehouse: str, catalog: str | None, json: bool) -> None:
         echo(f"no tables in {catalog or warehouse}", err=True)
 
 
-def sql(query: str, warehouse: str, catalog: str | None, limit: int, json: bool) -> None:
-    """The first rows of a query's answer."""
-    from penstock.lake.lake import connect
-    from penstock.spark.session.lake_sql import table_names
-    from penstock.spark.session.session import session
-    from penstock.spark.session.tasks import progress_of_tasks
-
-    table_names(query)  # a query that cannot be read is said before Spark is started
-    lake = connect(warehouse, catalog=catalog)
-    with progress("starting Spark"):
-        spark = session()
-    with progress_of_tasks("asking Spark", spark):
-        frame = lake.sql(query, spark)
-        rows = [row.asDict(recursive=True) for row in frame.limit(limit + 1).collect()]
-    if json:
-        echo(as_json(rows[:limit], indent=2))
-        return
-    _print_rows(frame.columns, [list(row.values()) for row in rows[:limit]])
-    if len(rows) > limit:
-        echo(f"… more than {limit:,} rows; see --limit", err=True)
-
-
 def open_table(place: Mapping[str, str]) -> Any:
     """A table by its name, an Iceberg table by its metadata file, or a Hive layout by its path or URL."""
     from penstock.lake.lake import connect
@@ -137,7 +115,8 @@ def tell(caught: list[warnings.WarningMessage], known: Any) -> None:
             echo_note(str(warning.message))
 
 
-def _print_rows(names: list[str], rows: list[list[Any]]) -> None:
+def print_rows(names: list[str], rows: list[list[Any]]) -> None:
+    """Rows as a table with borders."""
     from rich.console import Console
     from rich.table import Table
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -36,6 +37,7 @@ ARGUMENTS = {
     "report": ["web.t"],
     "serve": ["web.t"],
     "sql": ["SELECT 1"],
+    "sql-server": [],
     "stream": ["web.t", "--once", "--limit", "1"],
     "sweep": ["web.t", "--dry-run"],
     "tables": [],
@@ -57,7 +59,7 @@ COMMANDS = dict(commands())
 
 
 class Frame:
-    """What `lake.sql` gives, as far as the command looks at it."""
+    """What a statement gives, as far as the command looks at it."""
 
     columns = ("n",)
 
@@ -72,8 +74,10 @@ class Frame:
 def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     table = penstock.connect(tmp_path / "lake").create_table("web.t", "app string, n bigint", ["app"])
     table.append(pa.table({"app": ["a", "b"], "n": [1, 2]}))
-    monkeypatch.setattr("penstock.spark.session.session.session", lambda **_: None)
-    monkeypatch.setattr("penstock.lake.lake.Lake.sql", lambda self, text, spark: Frame())
+    session = SimpleNamespace(sql=lambda text: Frame(), sparkContext=None)
+    server = SimpleNamespace(port=10_000, serve_forever=lambda: None)
+    monkeypatch.setattr("penstock.spark.session.session.session", lambda **_: session)
+    monkeypatch.setattr("penstock.spark.catalog.thrift_server.start_thrift_server", lambda *_: server)
     monkeypatch.setattr("penstock.report.live_page.Server.serve_forever", lambda self: None)
     monkeypatch.chdir(tmp_path)
     return tmp_path / "lake"
