@@ -37,8 +37,29 @@ _ICEBERG = (
 )
 
 
+@dataclass(frozen=True)
+class _NoFiles:
+    """The snapshot and its only manifest, where a table has none: PyIceberg reads nothing without them."""
+
+    partition_spec_id: int
+    snapshot_id: None = None
+
+    def manifests(self, io: Any) -> list[_NoFiles]:
+        return [self]
+
+    def fetch_manifest_entry(self, io: Any, discard_deleted: bool = True) -> list[Any]:
+        return []
+
+
 def _of_iceberg(name: str) -> Callable[[ManagedTable], pa.Table]:
-    return lambda table: getattr(table.table.inspect, name)()
+    def read(table: ManagedTable) -> pa.Table:
+        inspect = table.table.inspect
+        if table.table.current_snapshot() is None:
+            vars(inspect)["_get_snapshot"] = lambda snapshot_id=None: _NoFiles(table.table.spec().spec_id)
+        rows: pa.Table = getattr(inspect, name)()
+        return rows
+
+    return read
 
 
 def _hot_keys(table: ManagedTable) -> pa.Table:
