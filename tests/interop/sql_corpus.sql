@@ -406,8 +406,8 @@ SELECT * FROM t;
 -> 3 | c
 TRUNCATE TABLE nope;
 -> error
+-- differs: A statement that changes nothing makes no snapshot
 SELECT operation FROM truncate.t.snapshots ORDER BY committed_at;
--> delete
 -> append
 -> delete
 -> append

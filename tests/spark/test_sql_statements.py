@@ -410,6 +410,13 @@ def test_metadata_is_not_read_as_it_was(sql: Sql, name: str) -> None:
     assert f"web.{name}.files" in message_of(sql, f"SELECT * FROM web.{name}.files VERSION AS OF 1")
 
 
+def test_tables_without_snapshots_have_empty_metadata(sql: Sql, name: str) -> None:
+    sql(f"CREATE TABLE {name} (id int, app string) PARTITIONED BY (app)")
+    assert sql(f"SELECT partition.app, record_count FROM web.{name}.partitions") == []
+    for kind in ("entries", "files", "manifests", "snapshots", "refs", "all_files", "logical_partitions", "hot_keys"):
+        assert sql(f"SELECT * FROM web.{name}.{kind}") == [], kind
+
+
 def test_table_like_another_has_its_rules(spark: SparkSession, sql: Sql, lake: penstock.Lake, name: str) -> None:
     if tuple(map(int, spark.version.split(".")[:2])) < (4, 3):
         pytest.skip("Spark has CREATE TABLE LIKE for catalogs since 4.3")
