@@ -733,7 +733,7 @@ CREATE TABLE t (other string) USING iceberg;
 SELECT * FROM t;
 DROP VIEW t;
 -> error
--- differs: The namespace of a table that is created or renamed is created with it
+-- differs: The namespace that a table is renamed into is created with it
 ALTER TABLE t RENAME TO born_by_rename.t;
 
 -- group: namespaces
@@ -1401,7 +1401,6 @@ SELECT * FROM nocatalog.x.t;
 SELEC 1;
 -> error
 CREATE TABLE a.b.c.d (id int) USING iceberg;
--- differs: The namespace of a table that is created or renamed is created with it
 CREATE TABLE corpus.fresh_namespace.t (id int) USING iceberg;
 DROP TABLE nope;
 -> error

@@ -405,9 +405,14 @@ def test_tables_do_not_move(sql: Sql, name: str) -> None:
     assert f"web.{name} cannot move" in message_of(sql, f"ALTER TABLE {name} SET LOCATION '/elsewhere'")
 
 
-def test_metadata_is_not_read_as_it_was(sql: Sql, name: str) -> None:
+def test_metadata_is_read_as_it_is_now_and_not_written(sql: Sql, name: str) -> None:
     sql(f"CREATE TABLE {name} AS SELECT 1 AS id")
-    assert f"web.{name}.files" in message_of(sql, f"SELECT * FROM web.{name}.files VERSION AS OF 1")
+    for statement in (
+        "SELECT * FROM {} VERSION AS OF 1",
+        "SELECT _file FROM {}",
+        "DELETE FROM {} WHERE record_count = 1",
+    ):
+        assert f"web.{name}.files" in message_of(sql, statement.format(f"web.{name}.files"))
 
 
 def test_tables_without_snapshots_have_empty_metadata(sql: Sql, name: str) -> None:
@@ -415,6 +420,20 @@ def test_tables_without_snapshots_have_empty_metadata(sql: Sql, name: str) -> No
     assert sql(f"SELECT partition.app, record_count FROM web.{name}.partitions") == []
     for kind in ("entries", "files", "manifests", "snapshots", "refs", "all_files", "logical_partitions", "hot_keys"):
         assert sql(f"SELECT * FROM web.{name}.{kind}") == [], kind
+
+
+def test_what_show_create_table_answers_creates_the_same_table(sql: Sql, lake: penstock.Lake, name: str) -> None:
+    sql(COALESCED.format(name))
+    sql(f"INSERT INTO {name} VALUES (1, 'a', map('k', 'v'))")
+    ((text,),) = sql(f"SHOW CREATE TABLE {name}")
+    lines = [line for line in text.replace(f".{name} ", f".{name}_2 ").splitlines() if not line.startswith("LOCATION")]
+    sql("\n".join(lines))
+    assert sql(f"DESCRIBE {name}_2") == sql(f"DESCRIBE {name}")
+    first, second = lake.table(f"web.{name}"), lake.table(f"web.{name}_2")
+    assert (second.coalesce, second.shred) == (first.coalesce, first.shred)
+    assert sql(f"SELECT * FROM {name}_2") == []
+    computed = "'penstock.map.shredding.sidecars' = '{}'"
+    assert f"web.{name}" in message_of(sql, f"ALTER TABLE {name} SET TBLPROPERTIES ({computed})")
 
 
 def test_table_like_another_has_its_rules(spark: SparkSession, sql: Sql, lake: penstock.Lake, name: str) -> None:

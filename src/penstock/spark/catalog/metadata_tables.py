@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from penstock.errors import LakeError
+from penstock.spark.catalog.row_changes import FILE
 from penstock.spark.catalog.table_facts import facts, spark_schema
 from penstock.spark.catalog.versions import table_name
 
@@ -89,6 +90,10 @@ class MetadataTable:
 
     def rows(self, spark: SparkSession, hidden: Sequence[str]) -> DataFrame:
         """All rows."""
+        if FILE in hidden:  # of a DELETE
+            self.for_writing()
+        if hidden:
+            raise LakeError(f"{self.name} is a metadata table, which has no column {hidden[0]}")
         frame: DataFrame = spark.createDataFrame(self.data)
         return frame
 

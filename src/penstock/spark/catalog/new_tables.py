@@ -33,6 +33,7 @@ _LAYOUTS = ("parquet", "hive")
 _SPARKS = ("provider", "owner", "external", "is_managed_location", "location", "table_type", "collation")
 _DEFAULTS = "CURRENT_DEFAULT"
 _COALESCE = "penstock.coalesce."
+COMPUTED = ("penstock.map.shredding.", FIELD_IDS)  # what Penstock keeps about the rules
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ def as_new_table(parts: Sequence[str], request: Mapping[str, Any]) -> NewTable:
     options = {key for key in given if key.startswith("option.")}
     properties = {key: value for key, value in given.items() if key not in _SPARKS and key not in options}
     properties = {key: value for key, value in properties.items() if f"option.{key}" not in options}
+    properties = {key: value for key, value in properties.items() if not key.startswith(COMPUTED)}
     return NewTable(
         name,
         _schema(name, request["schema"]),

@@ -10,7 +10,7 @@ from penstock.errors import LakeError
 from penstock.lake.schema_change import SchemaChange
 from penstock.maps.shred_rule import from_properties as shred_rules
 from penstock.maps.shred_rule import is_property
-from penstock.spark.catalog.new_tables import coalesce_rule, is_rule
+from penstock.spark.catalog.new_tables import COMPUTED, coalesce_rule, is_rule
 from penstock.spark.write.write_job import arrow_schema
 
 if TYPE_CHECKING:
@@ -70,6 +70,9 @@ def _change_properties(table: ManagedTable, changes: Sequence[Change]) -> None:
     """Rules of coalescing and shredding are set as `set_coalesce` and `set_shred` do it."""
     new = {change["property"]: change["value"] for change in changes if change["change"] == "set"}
     gone = [change["property"] for change in changes if change["change"] == "unset"]
+    computed = [name for name in (*new, *gone) if name.startswith(COMPUTED)]
+    if computed:
+        raise LakeError(f"{computed[0]} of {table.name} follows from its rules", hint="change the rules")
     if "location" in new:  # what SET LOCATION is to Spark
         raise LakeError(f"{table.name} cannot move to {new['location']}", hint="create another table there by CTAS")
     merged = {**table.table.metadata.properties, **new}

@@ -17,6 +17,7 @@ import pyarrow as pa
 from penstock.errors import LakeError, PenstockError, SchemaError
 from penstock.expr.tree import Column, Expr, Lookup
 from penstock.expr.types import is_nested, type_name
+from penstock.maps.shred_rule import is_property
 from penstock.prune.judge import Pruner
 from penstock.prune.notebook import as_grid
 from penstock.prune.plan import Plan
@@ -85,7 +86,10 @@ class IcebergTable(Source):
         shown = {"location": metadata.location, "format-version": str(metadata.format_version)}
         if self.version.snapshot_id is not None:
             shown["current-snapshot-id"] = str(self.version.snapshot_id)
-        return {**{name: value for name, value in metadata.properties.items() if not is_secret(name)}, **shown}
+        rules_and_others = {
+            name: value for name, value in metadata.properties.items() if is_property(name) or not is_secret(name)
+        }  # the hot keys of a map are no secret
+        return {**rules_and_others, **shown}
 
     def at(self, snapshot: Asked) -> Self:
         """The table as it was: by a snapshot's id, a time, a tag or a branch."""
