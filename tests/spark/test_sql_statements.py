@@ -434,13 +434,3 @@ def test_what_show_create_table_answers_creates_the_same_table(sql: Sql, lake: p
     assert sql(f"SELECT * FROM {name}_2") == []
     computed = "'penstock.map.shredding.sidecars' = '{}'"
     assert f"web.{name}" in message_of(sql, f"ALTER TABLE {name} SET TBLPROPERTIES ({computed})")
-
-
-def test_table_like_another_has_its_rules(spark: SparkSession, sql: Sql, lake: penstock.Lake, name: str) -> None:
-    if tuple(map(int, spark.version.split(".")[:2])) < (4, 3):
-        pytest.skip("Spark has CREATE TABLE LIKE for catalogs since 4.3")
-    sql(COALESCED.format(name))
-    sql(f"CREATE TABLE {name}_2 LIKE {name}")
-    assert sql(f"DESCRIBE {name}_2") == sql(f"DESCRIBE {name}")
-    assert lake.table(f"web.{name}_2").coalesce == penstock.Coalesce("app")
-    assert list(lake.table(f"web.{name}_2").shred) == ["headers"]

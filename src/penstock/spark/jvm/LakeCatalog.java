@@ -23,7 +23,6 @@ import org.apache.spark.sql.connector.catalog.StagingTableCatalog;
 import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableChange;
-import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.connector.expressions.Transform;
@@ -100,22 +99,6 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces, Pro
   public Table createTable(Identifier table, Column[] columns, Transform[] by, Map properties)
       throws TableAlreadyExistsException, NoSuchNamespaceException {
     return createTable(table, CatalogV2Util.v2ColumnsToStructType(columns), by, properties);
-  }
-
-  /** CREATE TABLE LIKE, from Spark 4.3 on: columns, partitioning and rules, and what the statement says itself. */
-  public Table createTableLike(Identifier table, TableInfo info, Table source)
-      throws TableAlreadyExistsException, NoSuchNamespaceException {
-    HashMap properties = new HashMap();
-    Object[] entries = source.properties().entrySet().toArray();
-    for (int i = 0; i < entries.length; i++) {
-      Map.Entry entry = (Map.Entry) entries[i];
-      String property = (String) entry.getKey();
-      if (property.startsWith("penstock.coalesce.") || property.startsWith("parquet.map.shredding.")) {
-        properties.put(property, entry.getValue());
-      }
-    }
-    properties.putAll(info.properties());
-    return createTable(table, source.columns(), source.partitioning(), properties);
   }
 
   private JsonNode created(String verb, Identifier table, StructType schema, Transform[] by, Map properties)
