@@ -49,6 +49,8 @@ LONGEST = (
     "spark/test_hot_keys.py",
     "spark/test_iceberg_deletes.py",
     "spark/test_shredded_tables.py",
+    "spark/test_sql_statements.py",
+    "interop/test_sql_judges.py",
     "spark/test_hive_queries.py",
     "spark/test_stream_reads.py",
     "spark/test_stream_sink.py",
