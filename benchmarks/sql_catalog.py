@@ -61,7 +61,7 @@ def plain_session() -> Any:
     """A session that Penstock does not know yet, and that has done some work."""
     from pyspark.sql import SparkSession
 
-    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.log.level": "ERROR"}
+    settings: dict[str, Any] = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}
     spark = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
     spark.range(1_000).selectExpr("sum(id)").collect()
     return spark
