@@ -47,8 +47,13 @@ class TableVersion:
         key = f"{self.table.key}{' past' if self.is_past else ''}"
         schema = spark_schema(self.table.schema, self.table.comments())
         by = self.table.partition_fields()
-        own = facts(self.name, key, schema, by, self.table.properties())
+        own = facts(self.name, key, schema, by, {**self.table.properties(), **self._place()})
         return {**own, "partitions": spark_schema(self.table.partition_schema(), {})}
+
+    def _place(self) -> dict[str, str]:
+        """Whether the catalog chose the table's folder: then SHOW CREATE TABLE leaves it out."""
+        location = self.table.properties().get("location", "")
+        return {"is_managed_location": "true"} if location.endswith(self.name.replace(".", "/")) else {}
 
     def rows(self, spark: SparkSession, hidden: Sequence[str]) -> DataFrame:
         """All rows; `hidden` columns, which are not in the schema, come behind."""

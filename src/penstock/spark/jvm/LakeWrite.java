@@ -89,6 +89,10 @@ public class LakeWrite implements SupportsOverwriteV2, V1Write, InsertableRelati
     }
   }
 
+  public String toString() {
+    return table.toString();
+  }
+
   public void insert(Dataset rows, boolean overwrite) {
     Message message = new Message("write", lake).with("handle", handle).with("mode", mode);
     String held = Questions.hold(rows);
