@@ -14,6 +14,8 @@ import pytest
 import penstock
 from penstock.errors import LakeError, PenstockError
 from penstock.spark.catalog.thrift_server import start_thrift_server
+from penstock.spark.session.java_classes import java_class
+from penstock.spark.session.session import gateway_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -196,3 +198,5 @@ def test_two_clients_ask_over_jdbc_with_pruning(attached: SparkSession) -> None:
         for name in ("spark.sql.defaultCatalog", "hive.server2.thrift.port"):
             attached.conf.unset(name)
     assert sorted(map(str, answers)) == sorted(map(str, [[(10,)], True, ["events"]] * 2))
+    loader = java_class(gateway_of(attached), "HiddenMetadata").getClassLoader()
+    assert loader.getResource("io/penstock/HiddenMetadata.class") is None  # Hive closed the loader: its classes stay

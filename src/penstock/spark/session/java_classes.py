@@ -63,13 +63,20 @@ def java_class(gateway: Any, name: str) -> Any:
 def _loaded(jvm: Any) -> Any:
     """A class loader that has the classes: the driver's own where it takes more of them, else one below it."""
     context = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    url = jvm.java.io.File(str(_jar(jvm, context))).toURI().toURL()
+    jar = _jar(jvm, context)
+    url = jvm.java.io.File(str(jar)).toURI().toURL()
     if context.getClass().getName() == _URL_LOADER:
-        context.addURL(url)
-        return context
-    urls = jvm.java.lang.reflect.Array.newInstance(url.getClass(), 1)
-    urls[0] = url
-    return jvm.org.apache.spark.util.MutableURLClassLoader(urls, context)
+        loader = context
+        loader.addURL(url)
+    else:
+        urls = jvm.java.lang.reflect.Array.newInstance(url.getClass(), 1)
+        urls[0] = url
+        loader = jvm.org.apache.spark.util.MutableURLClassLoader(urls, context)
+    # All of them now: when a client of the Thrift server leaves, Hive closes the loader, which then finds no new ones.
+    with zipfile.ZipFile(jar) as archive:
+        for name in archive.namelist():
+            loader.loadClass(name.removesuffix(".class").replace("/", "."))
+    return loader
 
 
 def _jar(jvm: Any, loader: Any) -> Path:
