@@ -36,6 +36,7 @@ LAYERS = (
     "spark",
     "report",
     "cli",
+    "__main__",
 )
 
 # What every package may take from `penstock` itself; the public surface lies above them all.

@@ -7,19 +7,23 @@
 The script is click's. It asks `penstock` itself, so it stays right when commands change.
 """
 
-from __future__ import annotations
-
-import json as jsonlib
-
 import click
 from click.shell_completion import get_completion_class
 
-from penstock.cli.output import echo
+from penstock.cli import options
+from penstock.cli.output import echo, echo_json
 
 
-def completion(command: click.Command, shell: str, json: bool) -> None:
-    """Print the script for a shell."""
+@click.command(short_help="Print the completion script of a shell.")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@options.json
+@click.pass_context
+def completion(ctx: click.Context, shell: str, json: bool) -> None:
+    """Print the script that makes SHELL complete commands, options and paths: eval "$(penstock completion bash)"."""
     kind = get_completion_class(shell)
     assert kind is not None, shell
-    script = kind(command, {}, "penstock", "_PENSTOCK_COMPLETE").source()
-    echo(jsonlib.dumps({"shell": shell, "script": script}, indent=2) if json else script)
+    script = kind(ctx.find_root().command, {}, "penstock", "_PENSTOCK_COMPLETE").source()
+    if json:
+        echo_json({"shell": shell, "script": script})
+    else:
+        echo(script)

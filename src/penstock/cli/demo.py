@@ -11,7 +11,6 @@ that Spark counted. The answers of all tables are compared before a number is sh
 
 from __future__ import annotations
 
-import json as jsonlib
 import os
 import sys
 import tempfile
@@ -23,6 +22,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import click
+
+from penstock.cli import options
+from penstock.cli.output import echo, echo_json
 from penstock.errors import PenstockError
 
 STREAM, COMES = "app = 'app-11'", "app IN ('app-11', 'app-12', 'app-13', 'app-14')"
@@ -69,8 +72,12 @@ class Measured:
     answers: list[Any] = field(default_factory=list)
 
 
-def run(json: bool = False, rows: int = 500_000, folder: str | None = None) -> None:
-    """Run the whole pipeline and print what it measured."""
+@click.command(short_help="Show Penstock at work on generated data.")
+@click.option("--rows", default=500_000, show_default=True, help="How many events are generated.")
+@click.option("--folder", help="Where everything is kept; a new temporary folder without it.")
+@options.json
+def demo(rows: int, folder: str | None, json: bool) -> None:
+    """Show Penstock at work on generated data: written three ways, queried, streamed, compacted."""
     start = time.perf_counter()
     if rows < 1_000:
         raise PenstockError(f"{rows} rows are too few for all partitions", hint="give 1000 or more")
@@ -79,9 +86,12 @@ def run(json: bool = False, rows: int = 500_000, folder: str | None = None) -> N
     home = Path(tempfile.mkdtemp(prefix="penstock-demo-") if folder is None else folder).absolute()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = _pipeline(home, rows)
-    result["seconds"] = time.perf_counter() - start
-    print(jsonlib.dumps(result, indent=2, default=str)) if json else _print(result)
+        measured = _pipeline(home, rows)
+    measured["seconds"] = time.perf_counter() - start
+    if json:
+        echo_json(measured)
+    else:
+        _print(measured)
 
 
 def _pipeline(home: Path, rows: int) -> dict[str, Any]:
@@ -97,13 +107,17 @@ def _pipeline(home: Path, rows: int) -> dict[str, Any]:
     with _step(f"generating {rows:,} events in {BATCHES} batches, the last with rows that come late"):
         frames = [_frame(spark, batch, home / "log" / str(i)) for i, batch in enumerate(make_batches(rows))]
     lake, root = connect(home / "lake"), home / "hive"
-    alone, hive, plain, ours = _written(lake, frames, root)
-    for measured, ask in (
-        (alone, lambda text: _by_spark(spark, root, text)),
-        (hive, lambda text: lake.sql(text.replace("{table}", "web.layout"), spark)),
-        (plain, lambda text: lake.sql(text.replace("{table}", "web.plain"), spark)),
-        (ours, lambda text: lake.sql(text.replace("{table}", "web.events"), spark)),
-    ):
+
+    def by_spark(text: str) -> Any:
+        spark.read.parquet(str(root)).createOrReplaceTempView("by_spark")
+        return spark.sql(text.replace("{table}", "by_spark"))
+
+    def in_lake(name: str) -> Callable[[str], Any]:
+        return lambda text: lake.sql(text.replace("{table}", name), spark)
+
+    asks = [by_spark, in_lake("web.layout"), in_lake("web.plain"), in_lake("web.events")]
+    tables = _written(lake, frames, root)
+    for measured, ask in zip(tables, asks, strict=True):
         with _step(f"asking {len(QUERIES)} questions: {measured.name}"):
             _ask(spark, ask, measured)
     with _step(f"a stream of web.events where {STREAM}, while rows come"):
@@ -113,8 +127,8 @@ def _pipeline(home: Path, rows: int) -> dict[str, Any]:
         events: Any = lake.table("web.events")
         compacted.written_seconds = _timed(events.compact)
         _count(compacted, events)
-        _ask(spark, lambda text: lake.sql(text.replace("{table}", "web.events"), spark), compacted)
-    tables = [alone, hive, plain, ours, compacted]
+        _ask(spark, asks[-1], compacted)
+    tables.append(compacted)
     _check(tables)
     with _step("drawing the report"):
         page = _page(lake, home)
@@ -162,11 +176,6 @@ def _written(lake: Any, frames: Sequence[Any], root: Path) -> list[Measured]:
     return [alone, layout, plain, ours]
 
 
-def _by_spark(spark: Any, root: Path, text: str) -> Any:
-    spark.read.parquet(str(root)).createOrReplaceTempView("by_spark")
-    return spark.sql(text.replace("{table}", "by_spark"))
-
-
 def _count(measured: Measured, table: Any) -> None:
     files = table.plan().report.files
     measured.files, measured.bytes = files.total, files.bytes
@@ -201,15 +210,13 @@ def _run_queries(ask: Callable[[str], Any], measured: Measured) -> None:
             measured.planning_seconds += metrics.get("metadataTime", 0) / 1000
 
 
-def _scans(frame: Any) -> list[dict[str, int]]:
+def _scans(frame: Any) -> Iterator[dict[str, int]]:
     """What the scans of a query counted."""
     leaves = frame._jdf.queryExecution().executedPlan().collectLeaves()
-    metrics_of_scans = []
     for i in range(leaves.size()):
         metrics = leaves.apply(i).metrics()
         names = [name for name in ("numFiles", "metadataTime") if metrics.contains(name)]
-        metrics_of_scans.append({name: int(metrics.apply(name).value()) for name in names})
-    return metrics_of_scans
+        yield {name: int(metrics.apply(name).value()) for name in names}
 
 
 def _follow(lake: Any, spark: Any, rows: Any, home: Path) -> dict[str, Any]:
@@ -274,14 +281,13 @@ def _print(result: dict[str, Any]) -> None:
     console.width = max(console.width, 110)
     console.print(shown)
     stream = result["stream"]
-    console.print(
+    echo(
         f"the stream where {stream['where']}: of {stream['rows_that_came']:,} rows that came, "
-        f"{stream['rows_that_reached_it']:,} were read, from {stream['files_read']:,} files",
-        highlight=False,
+        f"{stream['rows_that_reached_it']:,} were read, from {stream['files_read']:,} files"
     )
-    console.print(f"the lake is in {result['lake']}", highlight=False, soft_wrap=True)
-    console.print(f"the report is {result['report']}", highlight=False, soft_wrap=True)
-    console.print(f"all of it took {result['seconds']:.0f} s", highlight=False)
+    echo(f"the lake is in {result['lake']}")
+    echo(f"the report is {result['report']}")
+    echo(f"all of it took {result['seconds']:.0f} s")
 
 
 @contextmanager

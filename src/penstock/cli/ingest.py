@@ -6,45 +6,61 @@ written to it then, it is taken away again.
 
 from __future__ import annotations
 
-import json as jsonlib
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from penstock.cli.output import echo
-from penstock.cli.table_commands import tell
+import click
+
+from penstock.cli import options
+from penstock.cli.output import echo, echo_json, warnings_as_notes
+from penstock.cli.table_commands import open_lake
 from penstock.errors import LakeError, StorageError
-from penstock.progress import counted
+from penstock.progress import counted, progress
 
 _TEXT_KINDS = {"csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json"}
 _FIRST_BYTES = 16
 _MOST_FOLDERS = 1_000
 
 
-def ingest(place: Mapping[str, Any], json: bool) -> None:
-    """Read the source, make the table if need be, and add the rows or put them in the place of all others."""
-    from penstock.lake.lake import connect
+@click.command(short_help="Write files to a table, which is made if need be.")
+@click.argument("source", type=options.PATH)
+@options.table_name
+@click.option("--partition-by", help="How a new table is partitioned: 'day(ts), app'.")
+@click.option("--coalesce", help="Columns whose small partitions share files: app,region.")
+@click.option(
+    "--shred", multiple=True, help="Keys of a map that get columns of their own: headers=a,b or headers=auto."
+)
+@click.option("--below", help="The size below which a partition is small.  [default: 32MB]")
+@click.option("--mode", type=click.Choice(["append", "overwrite"]), default="append", show_default=True,
+              help="Add the rows, or put them in the place of all others.")  # fmt: skip
+@click.option("--source-partition-by", default="auto", show_default=True,
+              help="Partition columns of the source's directories: 'dt date, app string'.")  # fmt: skip
+@options.storage
+@options.lake
+@options.json
+def ingest(json: bool, **place: Any) -> None:
+    """Write the rows of SOURCE to TABLE with Spark; the table is made when there is none.
+
+    SOURCE is a Parquet, CSV (with a header) or JSON file, a folder of them, or a Hive layout of Parquet files.
+    """
     from penstock.maps.shred_rule import parse_rules
-    from penstock.progress import progress
     from penstock.spark.session.session import session
     from penstock.spark.session.tasks import progress_of_tasks
     from penstock.tables.iceberg.metadata.catalogs import clear_errors
 
     rule, hot = _rule(place["coalesce"], place["below"]), parse_rules(place["shred"])
     kind = kind_of(place["source"], place["storage"])
-    lake = connect(place["warehouse"], catalog=place["catalog"])
+    lake = open_lake(place)
     table = _existing(lake, place, rule, hot)
     if table is None:
         _check_partitions(kind, place)
     with progress("starting Spark"):
         spark = session()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        looking = progress_of_tasks(f"looking at {place['source']}", spark)
-        with looking, clear_errors(f"the source {place['source']}", {}):
-            frame = _read(spark, kind, place)
-    tell(caught, ())
+    looking = progress_of_tasks(f"looking at {place['source']}", spark)
+    with warnings_as_notes(), looking, clear_errors(f"the source {place['source']}", {}):
+        frame = _read(spark, kind, place)
     made = table is None
     if table is None:
         by = place["partition_by"] or ()
@@ -62,7 +78,7 @@ def ingest(place: Mapping[str, Any], json: bool) -> None:
 
 def _show(done: Mapping[str, Any], json: bool) -> None:
     if json:
-        echo(jsonlib.dumps(done, indent=2))
+        echo_json(done)
         return
     rows = f"{counted(done['rows'], 'row')} in {counted(done['files'], 'file')}"
     if done["made"]:

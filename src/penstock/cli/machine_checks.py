@@ -43,10 +43,10 @@ _SECONDS = 30
 
 @dataclass(frozen=True)
 class Check:
-    """What was found; `fix` is what helps, and None where all is well."""
+    """What a check has shown; `fix` is what helps, and None where all is well."""
 
     name: str
-    found: str
+    message: str
     fix: str | None = None
 
     @property
@@ -56,7 +56,7 @@ class Check:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for machines."""
-        return {"check": self.name, "ok": self.ok, "found": self.found, "fix": self.fix}
+        return {"check": self.name, "ok": self.ok, "found": self.message, "fix": self.fix}
 
 
 def check_machine() -> Iterator[Check]:
@@ -209,11 +209,8 @@ def _version(name: str) -> str | None:
         if find_spec(name) is None:
             return None
     # A library that was not installed by pip, as the PySpark in SPARK_HOME, knows its version itself.
-    return _numbers_in(_output([sys.executable, "-c", f"import {name}; print({name}.__version__)"]) or "")
-
-
-def _numbers_in(text: str) -> str | None:
-    match = re.search(r"^\d+(\.\w+)*", text, re.MULTILINE)
+    printed = _output([sys.executable, "-c", f"import {name}; print({name}.__version__)"]) or ""
+    match = re.search(r"^\d+(\.\w+)*", printed, re.MULTILINE)
     return match and match[0]
 
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -20,8 +23,13 @@ def echo(text: str, err: bool = False) -> None:
     click.echo(printable(text, keep="\n\t"), err=err)
 
 
+def echo_json(value: Any, indent: int | None = 2) -> None:
+    """Print plain data for machines."""
+    echo(as_json(value, indent))
+
+
 def as_json(value: Any, indent: int | None = None) -> str:
-    """Rows as machines read them: maps are objects, whatever their keys are.
+    """Plain data as machines read it: maps are objects, whatever their keys are.
 
     >>> as_json({"m": {1: {None: 2.5}}})
     '{"m": {"1": {"None": 2.5}}}'
@@ -57,3 +65,15 @@ def echo_note(text: str) -> None:
     """Print what is worth knowing, on stderr."""
     context = click.get_current_context(silent=True)
     echo(f"note: {with_options(text, context.command if context is not None else None)}", err=True)
+
+
+@contextmanager
+def warnings_as_notes(quiet: bool = False) -> Iterator[list[str]]:
+    """Print warnings as notes, but for those that are in the texts put into the list: they are shown anyway."""
+    shown_anyway: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield shown_anyway
+    for warning in () if quiet else caught:
+        if str(warning.message) not in "; ".join(shown_anyway):
+            echo_note(str(warning.message))

@@ -11,14 +11,13 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from penstock.cli.machine_checks import Check
-from penstock.cli.table_commands import is_name
-from penstock.errors import LakeError, PenstockError
+from penstock.cli.table_commands import check_warehouse, is_name
+from penstock.errors import PenstockError
 
 _CONNECT_SECONDS = 3.0
 _SECONDS = 20.0
@@ -43,7 +42,7 @@ def hide_secrets(check: Check) -> Check:
     """The check without any secret of the configuration, and without logins in URLs."""
     from penstock.storage.redaction import without_configured_secrets as redacted
 
-    return replace(check, found=redacted(check.found), fix=None if check.fix is None else redacted(check.fix))
+    return replace(check, message=redacted(check.message), fix=None if check.fix is None else redacted(check.fix))
 
 
 def _check_storage(location: str, storage: str | Mapping[str, str] | None) -> Iterator[Check]:
@@ -93,24 +92,22 @@ def _looked_into(lake: Any) -> str:
     if lake.source is not None:
         with clear_errors("the catalog", {}):
             return f"the catalog can be read (namespaces: {len(lake.catalog.list_namespaces()):,})"
-    if not Path(lake.warehouse).is_dir():
-        raise LakeError(f"there is no warehouse {lake.warehouse}", hint="check --warehouse; the first table makes it")
+    check_warehouse(lake)
     return f"{lake.warehouse} can be read (tables: {len(lake.tables()):,})"
 
 
 def _check_table(table: Any) -> Iterator[Check]:
     """Where a table that was opened lies; what its catalog says of the place is no input of the user."""
     own = getattr(table, "storage", None)
-    location, properties = (own.url, own.properties) if own is not None else _location(table)
+    if own is not None:
+        location, properties = own.url, own.properties
+    else:
+        location = table.table.metadata.location
+        properties = {str(name): str(value) for name, value in table.table.io.properties.items()}
     try:
         yield from _check_storage(location, properties)
     except PenstockError as error:
         yield _problem("storage", error)
-
-
-def _location(table: Any) -> tuple[str, dict[str, str]]:
-    metadata = table.table.metadata
-    return metadata.location, {str(name): str(value) for name, value in table.table.io.properties.items()}
 
 
 def _check_endpoint(name: str, url: str, fix: str) -> Check:

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 import os
-import warnings
-import webbrowser
-from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
 
-from penstock.cli.output import echo, echo_note
-from penstock.cli.table_commands import open_table, tell
+import click
+
+from penstock.cli import options
+from penstock.cli.group import Predicated
+from penstock.cli.output import as_json, echo, echo_json, echo_note, warnings_as_notes
+from penstock.cli.table_commands import open_table
 from penstock.errors import StorageError
+from penstock.progress import Counted, progress
 
 
-def report(
-    place: Mapping[str, str], where: str | None, path: str | None, output: str, advice: bool, json: bool
-) -> None:
-    """Collect what there is to tell, and write the page; for machines, print it."""
-    from penstock.progress import Counted, progress
+@click.command(cls=Predicated, short_help="Write an HTML page about a table and a query.")
+@options.table
+@options.where
+@options.path
+@click.option("-o", "--output", default="report.html", show_default=True, help="The file that is written.")
+@options.no_advice
+@options.version
+@options.json
+def report(where: str | None, path: str | None, output: str, no_advice: bool, json: bool, **place: str) -> None:
+    """Write a page about TABLE: a map of it, what a query reads, and why.
+
+    TABLE is a name, an Iceberg table's metadata file, or the path or URL of a Hive layout. All of it is listed once.
+    """
     from penstock.prune.plan_report import human_bytes
     from penstock.report.page import page
     from penstock.report.page_data import collect
@@ -27,9 +35,11 @@ def report(
     if not json:
         _check_writable(output)
     with progress(f"looking at {place['table']}"):
-        data = collect(_opened(place), where, path=path, advice=advice)
+        with warnings_as_notes():
+            table = open_table(place)
+        data = collect(table, where, path=path, advice=not no_advice)
     if json:
-        echo(jsonlib.dumps(data, indent=2))
+        echo_json(data)
         return
     content = page(data).encode()
     try:
@@ -44,25 +54,28 @@ def report(
     echo(f"{output}: {human_bytes(len(content))}; {message}")
 
 
-def serve(place: Mapping[str, str], port: int, advice: bool, show: bool, json: bool = False) -> None:
-    """Answer until somebody stops it."""
+@click.command(short_help="Show that page live, with a field for the query.")
+@options.table
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port.  [default: a free one]")
+@click.option("--open", "show", is_flag=True, help="Open the page in the browser.")
+@options.no_advice
+@options.version
+@options.json
+def serve(port: int, show: bool, no_advice: bool, json: bool, **place: str) -> None:
+    """Show the page of `penstock report` live, on this machine only, with a field for predicates. It writes nothing."""
     from penstock.report.live_page import Server
     from penstock.report.page_data import Collector
 
-    with Server(Collector(_opened(place), advice), port) as server, suppress(KeyboardInterrupt):
+    with warnings_as_notes():
+        table = open_table(place)
+    with Server(Collector(table, not no_advice), port) as server, suppress(KeyboardInterrupt):
         message = f"{place['table']} is shown at {server.url} on this machine only; Ctrl-C ends it"
-        echo(jsonlib.dumps({"table": place["table"], "url": server.url}) if json else message)
+        echo(as_json({"table": place["table"], "url": server.url}) if json else message)
         if show:
+            import webbrowser
+
             webbrowser.open(server.url)
         server.serve_forever()
-
-
-def _opened(place: Mapping[str, str]) -> Any:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        table = open_table(place)
-    tell(caught, ())
-    return table
 
 
 def _check_writable(output: str) -> None:

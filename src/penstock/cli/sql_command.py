@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Any
 
-from penstock.cli.output import as_json, echo
-from penstock.cli.table_commands import print_rows
+import click
+
+from penstock.cli import options
+from penstock.cli.output import echo, echo_json
+from penstock.cli.table_commands import open_lake, print_rows
 from penstock.errors import LakeError, PenstockError
 from penstock.progress import progress
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from penstock.lake.lake import Lake
 
@@ -32,10 +35,18 @@ _KEYWORDS = re.findall(
 _LONGEST_HISTORY = 10_000
 
 
-def run(place: Mapping[str, str], statements: str | None, file: IO[str] | None, limit: int, json: bool) -> None:
-    """Run statements, or read them at a prompt."""
-    from penstock.lake.lake import connect
+@click.command(short_help="Run SQL statements; without any, at a prompt.")
+@click.argument("statements", required=False)
+@click.option(
+    "--file", "-f", type=click.File(), help="A file of statements, separated by semicolons; - for standard input."
+)
+@options.lake
+@click.option("--limit", type=click.IntRange(0), default=100, show_default=True, help="How many rows to print at most.")
+@options.json
+def sql(statements: str | None, file: IO[str] | None, limit: int, json: bool, **place: str) -> None:
+    """Run STATEMENTS of Spark SQL on the tables of a warehouse; without any, at a prompt."""
     from penstock.spark.session.lake_sql import clear_names
+    from penstock.spark.session.session import session
 
     if statements is not None and file is not None:
         raise LakeError("both statements and --file are given", hint="give one of them")
@@ -43,23 +54,16 @@ def run(place: Mapping[str, str], statements: str | None, file: IO[str] | None, 
     if text is None and not sys.stdin.isatty():
         text = sys.stdin.read()
     parts = None if text is None else split_statements(text)
-    lake = connect(place["warehouse"], catalog=place["catalog"])
+    lake = open_lake(place)
     with progress("starting Spark"):
-        spark = start_session(lake)
+        spark = session(lake=lake)
     if parts is None:
         _converse(spark, lake, limit)
         return
     with clear_names(lake):
         answers = [_answer(spark, part, limit, json) for part in parts]
     if json:
-        echo(as_json(answers[0] if len(answers) == 1 else answers, indent=2))
-
-
-def start_session(lake: Lake) -> SparkSession:
-    """A session whose current catalog is the lake."""
-    from penstock.spark.session.session import session
-
-    return session(lake=lake)
+        echo_json(answers[0] if len(answers) == 1 else answers)
 
 
 def split_statements(text: str) -> list[str]:
@@ -91,16 +95,13 @@ def _answer(spark: SparkSession, statement: str, limit: int, json: bool) -> list
 
     with progress_of_tasks("asking Spark", spark):
         frame = spark.sql(statement)
-        rows = _rows(frame, limit + 1) if frame.columns else []
+        first = frame.limit(limit + 1).collect() if frame.columns else []
+        rows = [row.asDict(recursive=True) for row in first]
     if not json and frame.columns:
         print_rows(frame.columns, [list(row.values()) for row in rows[:limit]])
         if len(rows) > limit:
             echo(f"… more than {limit:,} rows; see --limit", err=True)
     return rows[:limit]
-
-
-def _rows(frame: DataFrame, most: int) -> list[dict[str, Any]]:
-    return [row.asDict(recursive=True) for row in frame.limit(most).collect()]
 
 
 def _converse(spark: SparkSession, lake: Lake, limit: int) -> None:

@@ -10,148 +10,163 @@ import json as jsonlib
 import os
 import tempfile
 import time
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+import click
 
-from penstock.cli.output import as_json, echo
-from penstock.cli.table_commands import open_table, tell
+from penstock.cli import options
+from penstock.cli.group import Predicated
+from penstock.cli.output import as_json, echo, warnings_as_notes
+from penstock.cli.table_commands import open_table
 from penstock.errors import LakeError, printable
 from penstock.progress import counted, is_shown
-from penstock.stream.feed import Feed, Limit, Look
-from penstock.stream.position import OTHER_FILTER
-from penstock.stream.stream_options import as_options
 
-STREAM_OPTIONS = ("where", "columns", "starting", "order", "marker", "on_change", "allow_filter_change")
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from rich.status import Status
 
+    from penstock.stream.feed import Feed, Work
 
-@dataclass
-class Printing:
-    """How what comes is printed."""
-
-    count: bool
-    json: bool
-    limit: int | None
-    once: bool
-    interval: float
-    position: str | None
+_STREAM_OPTIONS = ("where", "columns", "starting", "order", "marker", "on_change", "allow_filter_change")
 
 
-@dataclass
-class Told:
-    """What was seen so far."""
+@click.command(cls=Predicated, short_help="Print rows that match, and those that come.")
+@options.table
+@options.where
+@click.option("--columns", help="What is read: 'id, headers['content-type']'.")
+@click.option("--starting", default="earliest", show_default=True,
+              help="earliest, latest, a time, a partition (dt=2026-05-17), or a snapshot or tag.")  # fmt: skip
+@click.option("--order", help="Of files in directories: create-time, partition-name or partition-time.")
+@click.option("--marker", help="The file that completes a partition, such as _SUCCESS.")
+@click.option("--on-change", help="Rows that were changed or removed: error, skip or changes.")
+@click.option("--count", is_flag=True, help="Print counts instead of rows.")
+@click.option("--limit", type=click.IntRange(1), help="Stop after so many rows.")
+@click.option("--once", is_flag=True, help="Read what is there now, and stop.")
+@click.option("--interval", type=click.FloatRange(0.1), default=2.0, show_default=True,
+              help="Seconds between two looks when nothing is new.")  # fmt: skip
+@click.option("--allow-filter-change", is_flag=True, help="Go on from a position that was made with another filter.")
+@click.option("--position", help="A file that keeps where the stream stands; it goes on from there.")
+@options.place
+@options.json
+def stream(
+    count: bool, json: bool, limit: int | None, once: bool, interval: float, position: str | None, **place: Any
+) -> None:
+    """Print the rows of TABLE that match, and those that come, until it is stopped.
 
-    has_snapshots: bool
-    look: Look = field(default_factory=Look)
-    files: int = 0
-    bytes: int = 0
-    rows: int = 0
+    TABLE is a name, or the path or URL of a Hive layout. No Spark is needed.
+    """
+    from rich.console import Console
+
+    from penstock.stream.position import OTHER_FILTER
+    from penstock.stream.stream_options import as_options
+
+    with warnings_as_notes():
+        feed = open_table(place).feed(as_options({name: place[name] for name in _STREAM_OPTIONS}))
+    if feed.unchecked is not None:
+        raise LakeError(f"the filter cannot be checked without Spark: {feed.unchecked}", hint="leave that part out")
+    console = Console(stderr=True, force_terminal=None if is_shown() else False)
+    with console.status("looking …") as line:
+        follower = _Follower(feed, line, count, json, limit)
+        try:
+            follower.follow(once, interval, position)
+        except KeyboardInterrupt:
+            pass
+        except LakeError as error:
+            if error.hint != OTHER_FILTER:
+                raise
+            message = error.message.replace("the checkpoint", f"the position in {position}", 1)
+            hint = "restore it, go on with --allow-filter-change, or give another file: --position"
+            raise LakeError(message, hint=hint) from None
+    echo(as_json(follower.summary()) if json else str(follower), err=True)
+
+
+class _Follower:
+    """Prints what comes, and knows what was seen so far."""
+
+    def __init__(self, feed: Feed, line: Status, count: bool, json: bool, limit: int | None) -> None:
+        from penstock.stream.feed import Look
+
+        self._feed, self._line, self._count, self._json, self._left = feed, line, count, json, limit
+        self._look = Look()
+        self._files = self._bytes = self._rows = 0
 
     def __str__(self) -> str:
-        look = self.look
+        look = self._look
         seen, pruned, unit = look.partitions, look.partitions_pruned, "partition"
-        if self.has_snapshots:
+        if self._feed.has_snapshots:
             seen, pruned, unit = look.files, look.files_pruned, "file"
         parts = [f"{counted(seen, unit)} seen, {pruned:,} pruned"]
-        parts.append(f"{counted(self.files, 'file')} read, {counted(self.rows, 'row')}")
+        parts.append(f"{counted(self._files, 'file')} read, {counted(self._rows, 'row')}")
         if look.pending_files:
             parts.append(f"{counted(look.pending_files, 'file')} behind, lag {look.lag_seconds:.1f} s")
-        elif self.has_snapshots:
+        elif self._feed.has_snapshots:
             parts.append(f"{counted(look.pending_snapshots, 'snapshot')} behind, lag {look.lag_seconds:.1f} s")
         return " · ".join(parts)
 
+    def summary(self) -> dict[str, Any]:
+        """Plain values for machines."""
+        total = {"files": self._files, "bytes": self._bytes, "rows": self._rows}
+        return {"total": total, "look": self._look.to_dict()}
 
-def stream(place: Mapping[str, str], options: Mapping[str, Any], printing: Printing) -> None:
-    """Print what comes until it is enough, or until somebody stops it."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        feed = open_table(place).feed(as_options(options))
-    tell(caught, ())
-    if feed.unchecked is not None:
-        raise LakeError(f"the filter cannot be checked without Spark: {feed.unchecked}", hint="leave that part out")
-    progress = Told(feed.has_snapshots)
-    with _live_line() as line, suppress(KeyboardInterrupt), _own_hints(printing.position):
-        _follow(feed, printing, progress, line)
-    echo(jsonlib.dumps(_summary(progress)) if printing.json else str(progress), err=True)
+    def follow(self, once: bool, interval: float, path: str | None) -> None:
+        """Print what comes until it is enough; the position is kept in the file at the path."""
+        from penstock.stream.feed import Limit
 
+        position = _saved(path) or self._feed.start()
+        if once:
+            self._feed.stop_at_present()
+        while True:
+            step = self._feed.step(position, Limit.of(self._feed.options))
+            self._look = step.look.after(self._look)
+            self._line.update(str(self))
+            before = self._rows
+            for work in step.work:
+                self._read(work)
+                if self._left == 0:  # the rest of the step was not shown, and comes again
+                    return
+            if self._count and step.work:
+                self._print_count(len(step.work), self._rows - before)
+            if step.end != position:
+                position = step.end
+                _save(path, position)
+            elif once:
+                return
+            if not step.work and not once:
+                time.sleep(interval)
 
-@contextmanager
-def _own_hints(position: str | None) -> Iterator[None]:
-    """The way out of a filter that is another one, by the names of the options here."""
-    try:
-        yield
-    except LakeError as error:
-        if error.hint != OTHER_FILTER:
-            raise
-        message = error.message.replace("the checkpoint", f"the position in {position}", 1)
-        hint = "restore it, go on with --allow-filter-change, or give another file: --position"
-        raise LakeError(message, hint=hint) from None
+    def _read(self, work: Work) -> None:
+        self._files += len(work.tasks)
+        self._bytes += work.size
+        for rows in self._feed.rows().read(work):
+            shown = rows if self._left is None else rows.slice(0, self._left)
+            self._rows += shown.num_rows
+            if not self._count and shown.num_rows:
+                self._print_rows(shown, first=self._rows == shown.num_rows)
+            if self._left is not None:
+                self._left -= shown.num_rows
+                if self._left == 0:
+                    return
+        self._line.update(str(self))
 
+    def _print_rows(self, rows: pa.Table, first: bool) -> None:
+        self._line.stop()  # rows and the line may share a terminal
+        if first and not self._json:
+            echo("\t".join(map(printable, rows.column_names)))
+        for row in rows.to_pylist(maps_as_pydicts="lossy"):
+            values = ("NULL" if value is None else printable(str(value)) for value in row.values())
+            echo(as_json(row) if self._json else "\t".join(values))
+        self._line.start()
 
-def _follow(feed: Feed, printing: Printing, progress: Told, line: _Line) -> None:
-    position = _saved(printing.position) or feed.start()
-    if printing.once:
-        feed.stop_at_present()
-    left = printing.limit
-    while True:
-        step = feed.step(position, Limit.of(feed.options))
-        progress.look = step.look.after(progress.look)
-        line.show(str(progress))
-        before = progress.rows
-        for work in step.work:
-            progress.files += len(work.tasks)
-            progress.bytes += work.size
-            for rows in feed.rows().read(work):
-                shown = rows if left is None else rows.slice(0, left)
-                progress.rows += shown.num_rows
-                if not printing.count and shown.num_rows:
-                    with line.away():
-                        _print_rows(shown, printing.json, first=progress.rows == shown.num_rows)
-                if left is not None:
-                    left -= shown.num_rows
-                    if left == 0:  # the rest of the step was not shown, and comes again
-                        return
-            line.show(str(progress))
-        if printing.count and step.work:
-            with line.away():
-                _print_count(progress, progress.rows - before, len(step.work), printing.json)
-        moved = step.end != position
-        position = step.end
-        if moved:
-            _save(printing.position, position)
-        elif printing.once:
-            return
-        if not step.work and not printing.once:
-            time.sleep(printing.interval)
-
-
-def _print_rows(rows: pa.Table, json: bool, first: bool) -> None:
-    if first and not json:
-        echo("\t".join(map(printable, rows.column_names)))
-    for row in rows.to_pylist(maps_as_pydicts="lossy"):
-        echo(as_json(row) if json else "\t".join(_shown(value) for value in row.values()))
-
-
-def _shown(value: Any) -> str:
-    return "NULL" if value is None else printable(str(value))
-
-
-def _print_count(progress: Told, rows: int, files: int, json: bool) -> None:
-    if json:
-        echo(jsonlib.dumps({"files": files, "rows": rows, **_summary(progress)}))
-    else:
-        new = f"{counted(files, 'file')}, {counted(rows, 'row')}"
-        echo(f"{datetime.now():%H:%M:%S}  {new}; {counted(progress.rows, 'row')} in all")
-
-
-def _summary(progress: Told) -> dict[str, Any]:
-    total = {"files": progress.files, "bytes": progress.bytes, "rows": progress.rows}
-    return {"total": total, "look": progress.look.to_dict()}
+    def _print_count(self, files: int, rows: int) -> None:
+        self._line.stop()
+        if self._json:
+            echo(as_json({"files": files, "rows": rows, **self.summary()}))
+        else:
+            new = f"{counted(files, 'file')}, {counted(rows, 'row')}"
+            echo(f"{datetime.now():%H:%M:%S}  {new}; {counted(self._rows, 'row')} in all")
+        self._line.start()
 
 
 def _saved(path: str | None) -> dict[str, Any] | None:
@@ -178,36 +193,3 @@ def _save(path: str | None, position: Mapping[str, Any]) -> None:
         os.replace(file.name, path)
     except OSError as error:
         raise LakeError(f"the position cannot be kept in {path}: {error}", hint="give another file") from None
-
-
-class _Line:
-    """The line below what is printed; where there is no terminal, nothing is shown."""
-
-    def __init__(self, status: Any | None) -> None:
-        self._status = status
-
-    def show(self, text: str) -> None:
-        """Another text."""
-        if self._status is not None:
-            self._status.update(text)
-
-    @contextmanager
-    def away(self) -> Iterator[None]:
-        """Erase it, and draw it again afterwards: rows and the line may share a terminal."""
-        if self._status is not None:
-            self._status.stop()
-        yield
-        if self._status is not None:
-            self._status.start()
-
-
-@contextmanager
-def _live_line() -> Iterator[_Line]:
-    """The last line of a terminal, or nothing elsewhere."""
-    if not is_shown():
-        yield _Line(None)
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status("looking …") as status:
-        yield _Line(status)

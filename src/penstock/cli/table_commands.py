@@ -1,90 +1,117 @@
-"""What the commands on tables print. None of them starts Spark."""
+"""The commands that look at tables: explain, partitions, tables. None of them starts Spark."""
 
 from __future__ import annotations
 
-import json as jsonlib
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from penstock.cli.output import as_json, echo, echo_note
-from penstock.errors import printable
-from penstock.expr.kernels.zones import in_zone
+import click
+
+from penstock.cli import options
+from penstock.cli.group import Predicated
+from penstock.cli.output import echo, echo_json, warnings_as_notes
+from penstock.errors import LakeError, printable
 from penstock.progress import progress
 
 _WIDEST = 10_000
 _OURS = {"shared_files", "last_change"}  # of the columns of partitions; all others have the names of the table's
 
 
-def explain(place: Mapping[str, str], where: str | None, path: str | None, json: bool) -> None:
-    """The plan of a query over one table."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+@click.command(cls=Predicated)
+@options.table
+@options.where
+@options.path
+@options.version
+@options.json
+def explain(where: str | None, path: str | None, json: bool, **place: str) -> None:
+    """Show which files of TABLE a query needs, and why.
+
+    TABLE is a name, an Iceberg table's metadata file, or the path or URL of a Hive layout.
+    """
+    with warnings_as_notes(json) as shown_anyway:
         table = open_table(place)
         with progress(f"planning {place['table']}"):
             plan = table.plan(where, path=path)
+        shown_anyway += plan.report.notes
     if json:
-        echo(jsonlib.dumps(plan.to_dict(), indent=2, default=str))
-        return
-    tell(caught, plan.report.notes)
-    echo(plan.explain())
+        echo_json(plan.to_dict())
+    else:
+        echo(plan.explain())
 
 
-def partitions(place: Mapping[str, str], where: str | None, json: bool) -> None:
-    """The partitions of one table."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+@click.command(cls=Predicated)
+@options.table
+@options.where
+@options.version
+@options.json
+def partitions(where: str | None, json: bool, **place: str) -> None:
+    """List the partitions of TABLE with their files and bytes."""
+    with warnings_as_notes(json):
         table = open_table(place)
         with progress(f"planning {place['table']}"):
             listed = table.partitions(where)
+    from penstock.expr.kernels.zones import in_zone
+
     zone = table.context.timezone
     if json:
-        rows_of = [{name: in_zone(value, zone) for name, value in row.items()} for row in listed.to_pylist()]
-        echo(as_json(rows_of, indent=2))
+        echo_json([{name: in_zone(value, zone) for name, value in row.items()} for row in listed.to_pylist()])
         return
-    tell(caught, ())
-    names, rows = _readable(listed, zone)
-    print_rows(names, rows)
+    columns = {name: [in_zone(value, zone) for value in values] for name, values in listed.to_pydict().items()}
+    # A layout has partition columns of any name before two numbers.
+    shown = _readable(columns, is_iceberg="list" in str(listed.schema[-1].type))
+    heads = [name.replace("_", " ") if name in _OURS else name for name in shown]
+    print_rows(heads, [list(row) for row in zip(*shown.values(), strict=True)])
 
 
-def _readable(partitions: Any, zone: str) -> tuple[list[str], list[list[Any]]]:
+def _readable(columns: dict[str, list[Any]], is_iceberg: bool) -> dict[str, list[Any]]:
     """Partitions as people read them: without columns that say nothing, with sizes and times in short."""
     from penstock.prune.plan_report import human_bytes
 
-    columns = {name: [in_zone(value, zone) for value in values] for name, values in partitions.to_pydict().items()}
-    # A layout has partition columns of any name before two numbers.
-    is_iceberg = "list" in str(partitions.schema[-1].type)
-    quiet = {"spec_id": len(set(columns["spec_id"])) < 2, "shared": True, "unknown": True} if is_iceberg else {}
-    quiet |= {name: not any(columns[name]) for name in ("shared_files", "deletes") if is_iceberg}
-    shown = {name: values for name, values in columns.items() if not quiet.get(name)}
-    shown["bytes"] = [human_bytes(size) for size in columns["bytes"]]
-    if is_iceberg:
-        shown["last_change"] = [when and when.strftime("%Y-%m-%d %H:%M") for when in columns["last_change"]]
-    for i, names in enumerate(columns["unknown"] if is_iceberg else ()):
+    shown = {**columns, "bytes": [human_bytes(size) for size in columns["bytes"]]}
+    if not is_iceberg:
+        return shown
+    shown["last_change"] = [when and when.strftime("%Y-%m-%d %H:%M") for when in columns["last_change"]]
+    for i, names in enumerate(columns["unknown"]):
         for name in names:
             shown[name][i] = "unknown"
-    heads = [name.replace("_", " ") if name in _OURS else name for name in shown]
-    return heads, [list(row) for row in zip(*shown.values(), strict=True)]
+    quiet = {"shared", "unknown", *(name for name in ("shared_files", "deletes") if not any(columns[name]))}
+    quiet |= {"spec_id"} if len(set(columns["spec_id"])) < 2 else set()
+    return {name: values for name, values in shown.items() if name not in quiet}
 
 
-def tables(warehouse: str, catalog: str | None, json: bool) -> None:
-    """The names of all tables, one a line."""
-    from penstock.lake.lake import connect
-
-    names = connect(warehouse, catalog=catalog).tables()
+@click.command()
+@options.lake
+@options.json
+def tables(json: bool, **place: str) -> None:
+    """List the tables of a warehouse or catalog."""
+    lake = open_lake(place)
+    check_warehouse(lake)
+    names = lake.tables()
     if json:
-        echo(jsonlib.dumps(names, indent=2))
+        echo_json(names)
         return
     for name in names:
         echo(name)
     if not names:
-        echo(f"no tables in {catalog or warehouse}", err=True)
+        echo(f"no tables in {place['catalog'] or place['warehouse']}", err=True)
+
+
+def open_lake(place: Mapping[str, str], timezone: str = "UTC") -> Any:
+    """The lake that the options name."""
+    from penstock.lake.lake import connect
+
+    return connect(place["warehouse"], catalog=place["catalog"], timezone=timezone)
+
+
+def check_warehouse(lake: Any) -> None:
+    """What looks into a warehouse does not take a wrong path for an empty one."""
+    if lake.source is None and not lake.warehouse.is_dir():
+        raise LakeError(f"there is no warehouse {lake.warehouse}", hint="check --warehouse; the first table makes it")
 
 
 def open_table(place: Mapping[str, str]) -> Any:
     """A table by its name, an Iceberg table by its metadata file, or a Hive layout by its path or URL."""
-    from penstock.lake.lake import connect
     from penstock.tables.hive.hive_table import hive
     from penstock.tables.iceberg.metadata.catalogs import iceberg
 
@@ -92,7 +119,7 @@ def open_table(place: Mapping[str, str]) -> Any:
     if name.endswith(".metadata.json"):
         return _at(iceberg(name, storage=place["storage"], timezone=zone), snapshot)
     if is_name(name):
-        table = connect(place["warehouse"], catalog=place["catalog"], timezone=zone).table(name)
+        table = open_lake(place, zone).table(name)
         own = place.get("timezone") is None  # a declared layout has been registered with a zone
         return _at(table if own else replace(table, context=replace(table.context, timezone=zone)), snapshot)
     return hive(name, place["partition_by"], storage=place["storage"], timezone=zone)
@@ -106,13 +133,6 @@ def is_name(text: str) -> bool:
 def _at(table: Any, snapshot: str | None) -> Any:
     """A version of an Iceberg table; the snapshot's id is a number."""
     return table if snapshot is None else table.at(int(snapshot) if snapshot.isdigit() else snapshot)
-
-
-def tell(caught: list[warnings.WarningMessage], known: Any) -> None:
-    """Warnings as lines of their own, but for those the report shows anyway."""
-    for warning in caught:
-        if str(warning.message) not in "; ".join(known):
-            echo_note(str(warning.message))
 
 
 def print_rows(names: list[str], rows: list[list[Any]]) -> None:

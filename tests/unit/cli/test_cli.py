@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import types
 from pathlib import Path
 
 import pytest
@@ -16,10 +15,8 @@ HEAVY = ("pyarrow", "sqlglot", "pyiceberg", "pyspark", "numpy", "rich")
 
 
 def run_demo(monkeypatch: pytest.MonkeyPatch, run: object, *options: str) -> Result:
-    """`penstock demo` with a stand-in for the module that does the work."""
-    module = types.ModuleType("penstock.cli.demo")
-    module.run = run
-    monkeypatch.setitem(sys.modules, "penstock.cli.demo", module)
+    """`penstock demo` with a stand-in for what does the work."""
+    monkeypatch.setattr(main.commands["demo"], "callback", run)
     return CliRunner().invoke(main, ["demo", *options])
 
 
@@ -49,6 +46,23 @@ def test_the_installed_command_prints_help():
     done = subprocess.run([command, "-h"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("Usage: ")
     assert "demo" in done.stdout
+
+
+@pytest.mark.parametrize("module", ["penstock", "penstock.cli.main"])
+def test_a_module_that_is_run_is_the_command(tmp_path: Path, module: str) -> None:
+    command = [sys.executable, "-m", module, "tables", "--warehouse", str(tmp_path / "typo")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"Error: there is no warehouse {tmp_path}/typo; check --warehouse; the first table makes it\n"
+    )
+    usage = subprocess.run([*command[:3], "demo", "x"], capture_output=True, text=True).stderr
+    assert usage.startswith("Usage: penstock demo ")
+
+
+def test_an_empty_warehouse_has_no_tables(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["tables", "--warehouse", str(tmp_path)])
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "", f"no tables in {tmp_path}\n")
 
 
 def test_version_is_the_packages_version():

@@ -38,7 +38,7 @@ def own_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the checks of a place."""
-    monkeypatch.setattr("penstock.cli.doctor.check_machine", lambda: iter(()))
+    monkeypatch.setattr("penstock.cli.machine_checks.check_machine", lambda: iter(()))
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def configure(monkeypatch: pytest.MonkeyPatch, name: str, properties: dict[str, 
 def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     found = checks.check_java()
-    assert found.found == "no Java is on the path, and JAVA_HOME is not set"
+    assert found.message == "no Java is on the path, and JAVA_HOME is not set"
     assert found.fix is not None
     assert "apt install openjdk-17-jre-headless" in found.fix
 
@@ -103,7 +103,7 @@ def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_java_home_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     found = checks.check_java()
-    assert found.found == f"JAVA_HOME is {tmp_path}, and no Java runs there"
+    assert found.message == f"JAVA_HOME is {tmp_path}, and no Java runs there"
     assert not found.ok
 
 
@@ -114,7 +114,7 @@ def test_the_version_of_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ve
     found = checks.check_java()
     assert found.ok == ok
     if version == "11.0.24":
-        assert found.found == f"{java} is Java 11; Spark 4 needs 17 or newer"
+        assert found.message == f"{java} is Java 11; Spark 4 needs 17 or newer"
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert checks.check_java() == found
@@ -126,7 +126,7 @@ def test_the_version_of_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ve
 def test_workers_have_the_drivers_python_when_nothing_is_said() -> None:
     (found,) = checks.check_workers()
     assert found.ok
-    assert sys.executable in found.found
+    assert sys.executable in found.message
 
 
 def test_a_worker_with_another_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +134,7 @@ def test_a_worker_with_another_python(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("PYSPARK_PYTHON", str(program))
     (found,) = checks.check_workers()
     mine = ".".join(map(str, sys.version_info[:2]))
-    assert found.found == f"PYSPARK_PYTHON is {program}, Python 3.9; this is Python {mine}"
+    assert found.message == f"PYSPARK_PYTHON is {program}, Python 3.9; this is Python {mine}"
     assert found.fix is not None
     assert sys.executable in found.fix
 
@@ -146,7 +146,7 @@ def test_a_worker_that_lacks_penstock(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.delenv("PYTHONPATH", raising=False)
     monkeypatch.chdir(tmp_path)
     (found,) = checks.check_workers()
-    assert found.found == f"{program} (PYSPARK_PYTHON) cannot import penstock and pyarrow"
+    assert found.message == f"{program} (PYSPARK_PYTHON) cannot import penstock and pyarrow"
     assert not found.ok
 
 
@@ -158,7 +158,7 @@ def test_a_worker_that_cannot_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ):
         monkeypatch.setenv("PYSPARK_PYTHON", str(program))
         (found,) = checks.check_workers()
-        assert found.found == f"PYSPARK_PYTHON is {program}, which cannot be run here"
+        assert found.message == f"PYSPARK_PYTHON is {program}, which cannot be run here"
 
 
 def test_the_python_in_sparks_own_settings_is_checked_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,7 +168,7 @@ def test_the_python_in_sparks_own_settings_is_checked_too(tmp_path: Path, monkey
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     first, second = checks.check_workers()
     assert first.ok
-    assert second.found.startswith(f"spark.pyspark.python is {program}, Python 3.9")
+    assert second.message.startswith(f"spark.pyspark.python is {program}, Python 3.9")
 
 
 # Libraries and the cache folder
@@ -178,15 +178,15 @@ def test_every_library_is_told_with_its_version() -> None:
     for name in checks.LIBRARIES:
         found = checks.check_library(name)
         assert found.ok, found
-        assert found.found.startswith(f"{name} ")
-    assert checks.check_library("penstock").found == f"penstock {penstock.__version__}"
+        assert found.message.startswith(f"{name} ")
+    assert checks.check_library("penstock").message == f"penstock {penstock.__version__}"
 
 
 @pytest.mark.parametrize("version", ["3.5.8", "4.4.0"])
 def test_a_pyspark_of_another_version(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
     monkeypatch.setattr(checks, "_version", lambda name: version)
     found = checks.check_library("pyspark", extra="spark")
-    assert found.found.startswith(f"pyspark {version} is installed; ")
+    assert found.message.startswith(f"pyspark {version} is installed; ")
     assert found.fix is not None
     assert found.fix.startswith("pip install 'pyspark")
 
@@ -194,7 +194,7 @@ def test_a_pyspark_of_another_version(monkeypatch: pytest.MonkeyPatch, version: 
 def test_no_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "_version", lambda name: None)
     found = checks.check_library("pyspark", extra="spark")
-    assert found.found.startswith("pyspark is not installed")
+    assert found.message.startswith("pyspark is not installed")
     assert found.fix == "pip install 'penstock[spark]'"
 
 
@@ -202,7 +202,7 @@ def test_a_cache_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "file").touch()
     monkeypatch.setenv("PENSTOCK_CACHE_DIR", str(tmp_path / "file" / "cache"))
     found = checks.check_cache()
-    assert found.found == f"{tmp_path / 'file' / 'cache'} cannot be written: Not a directory"
+    assert found.message == f"{tmp_path / 'file' / 'cache'} cannot be written: Not a directory"
     assert found.fix is not None
     assert "PENSTOCK_CACHE_DIR" in found.fix
 
@@ -220,7 +220,7 @@ def test_spark_is_not_started_where_something_it_needs_is_missing() -> None:
     found = checks.check_spark(
         [checks.Check("java", "no Java", "install it"), checks.Check("pyspark", "pyspark 4.3.0")]
     )
-    assert (found.found, found.fix) == ("not started, because of java", "mend that first")
+    assert (found.message, found.fix) == ("not started, because of java", "mend that first")
 
 
 # Places
@@ -315,7 +315,7 @@ def test_secrets_and_logins_are_taken_out(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("AWS_SESSION_TOKEN", TOKEN)
     said = f"{SECRET} and me:{OTHER} and {OTHER} and {TOKEN} at postgresql://me:pass%40word@host/db"
     shown = access.hide_secrets(checks.Check("catalog", said, said))
-    for text in (shown.found, shown.fix):
+    for text in (shown.message, shown.fix):
         assert text == "*** and *** and *** and *** at postgresql://***@host/db"
 
 
@@ -323,7 +323,7 @@ def test_secrets_and_logins_are_taken_out(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_for_people(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("penstock.cli.doctor.check_machine", lambda: iter([checks.Check("java", "Java 17")]))
+    monkeypatch.setattr("penstock.cli.machine_checks.check_machine", lambda: iter([checks.Check("java", "Java 17")]))
     done = run(str(tmp_path / "nowhere"))
     assert done.exit_code == 1
     assert done.stdout.splitlines() == [

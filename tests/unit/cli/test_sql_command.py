@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from penstock.cli import sql_command
+from penstock.cli.main import main
 from penstock.errors import LakeError
 
 
@@ -67,9 +68,10 @@ def test_names_are_completed_in_any_case() -> None:
     assert sql_command._completion(names, "web.", 1) is None
 
 
-def test_statements_come_from_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(LakeError, match="both statements and --file"):
-        sql_command.run({"warehouse": ".", "catalog": ""}, "SELECT 1", io.StringIO("SELECT 2"), 10, False)
+def test_statements_come_from_one_place() -> None:
+    done = CliRunner().invoke(main, ["sql", "SELECT 1", "--file", "-"], input="SELECT 2")
+    assert done.exit_code == 2
+    assert "both statements and --file are given" in done.stderr
 
 
 def test_an_error_at_the_prompt_is_one_line_and_the_next_statement_runs(
