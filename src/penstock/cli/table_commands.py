@@ -112,16 +112,19 @@ def check_warehouse(lake: Any) -> None:
 
 def open_table(place: Mapping[str, str]) -> Any:
     """A table by its name, an Iceberg table by its metadata file, or a Hive layout by its path or URL."""
-    from penstock.tables.hive.hive_table import hive
-    from penstock.tables.iceberg.metadata.catalogs import iceberg
-
     name, snapshot, zone = place["table"], place.get("snapshot"), place.get("timezone") or "UTC"
     if name.endswith(".metadata.json"):
+        from penstock.tables.iceberg.metadata.catalogs import iceberg
+
         return _at(iceberg(name, storage=place["storage"], timezone=zone), snapshot)
     if is_name(name):
         table = open_lake(place, zone).table(name)
         own = place.get("timezone") is None  # a declared layout has been registered with a zone
         return _at(table if own else replace(table, context=replace(table.context, timezone=zone)), snapshot)
+    from penstock.tables.hive.hive_table import (
+        hive,
+    )  # without PyIceberg, which takes longer to load than a layout to plan
+
     return hive(name, place["partition_by"], storage=place["storage"], timezone=zone)
 
 

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
@@ -35,6 +37,15 @@ def test_the_probe_sees_a_library_that_is_loaded():
 def test_help_loads_nothing_heavy(option):
     code = f"from penstock.cli.main import main; main({option.split()!r}, standalone_mode=False)"
     assert loaded_after(code) == set()
+
+
+def test_explaining_a_layout_does_not_load_pyiceberg(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"n": [1]}), tmp_path / "1.parquet")
+    loaded = loaded_after(
+        f"from penstock.cli.main import main; main(['explain', {str(tmp_path)!r}], standalone_mode=False)"
+    )
+    assert "pyarrow" in loaded
+    assert "pyiceberg" not in loaded
 
 
 def test_importing_penstock_loads_nothing_heavy():
