@@ -41,7 +41,7 @@ class Commands(click.Group):
             except KeyboardInterrupt:
                 _stop(ctx)
             except Exception as error:  # of Spark, Py4J or Java, which are not imported for commands without Spark
-                message = _said_by_spark(error, log)
+                message = _message_of_spark(error, log)
                 if message is None:
                     raise
                 if _was_interrupted():
@@ -99,7 +99,7 @@ def _spark_log() -> Iterator[str]:
                     os.unlink(path)
 
 
-def _said_by_spark(error: Exception, log: str) -> str | None:
+def _message_of_spark(error: Exception, log: str) -> str | None:
     """One line of an error of Spark's, which only a command that has started Spark can meet."""
     if "pyspark" not in sys.modules:
         return None

@@ -111,7 +111,10 @@ def check_warehouse(lake: Any) -> None:
 
 
 def open_table(place: Mapping[str, str]) -> Any:
-    """A table by its name, an Iceberg table by its metadata file, or a Hive layout by its path or URL."""
+    """A table by its name, an Iceberg table by its metadata file, or a Hive layout by its path or URL.
+
+    PyIceberg takes longer to load than a layout to plan, so each kind is imported where it is opened.
+    """
     name, snapshot, zone = place["table"], place.get("snapshot"), place.get("timezone") or "UTC"
     if name.endswith(".metadata.json"):
         from penstock.tables.iceberg.metadata.catalogs import iceberg
@@ -121,9 +124,7 @@ def open_table(place: Mapping[str, str]) -> Any:
         table = open_lake(place, zone).table(name)
         own = place.get("timezone") is None  # a declared layout has been registered with a zone
         return _at(table if own else replace(table, context=replace(table.context, timezone=zone)), snapshot)
-    from penstock.tables.hive.hive_table import (
-        hive,
-    )  # without PyIceberg, which takes longer to load than a layout to plan
+    from penstock.tables.hive.hive_table import hive
 
     return hive(name, place["partition_by"], storage=place["storage"], timezone=zone)
 

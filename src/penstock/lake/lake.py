@@ -18,8 +18,7 @@ from penstock.lake.layout.coalesce import Coalesce, as_rule
 from penstock.lake.maintain.other_tables import all_tables
 from penstock.lake.managed_table import ManagedTable
 from penstock.lake.namespaces import Namespaces
-from penstock.maps.shred_rule import Asked as Shredding
-from penstock.maps.shred_rule import as_rules
+from penstock.maps.shred_rule import ShredRules, as_rules
 from penstock.tables import bridge
 from penstock.tables.hive.hive_table import HiveTable
 from penstock.tables.iceberg.metadata.catalogs import (
@@ -63,7 +62,7 @@ class Lake:
         partition_by: str | Sequence[str] = (),
         *,
         coalesce: Coalesce | str | Sequence[str] | None = None,
-        shred: Shredding | None = None,
+        shred: ShredRules | None = None,
         properties: Mapping[str, str] | None = None,
         location: str | None = None,
     ) -> ManagedTable:

@@ -43,4 +43,4 @@ class ManagedDescription(IcebergDescription):
     def advice(self) -> dict[str, str]:
         """How skewed the partitions are, and what would change that."""
         advice = self._managed.advise()
-        return {"said": advice.said, "text": advice.explain()}
+        return {"said": advice.advice, "text": advice.explain()}

@@ -29,7 +29,7 @@ from penstock.lake.maintain.sweep import Swept, sweep
 from penstock.lake.write import writes as write
 from penstock.lake.write.data_files import check_format
 from penstock.lake.write.new_sidecars import set_rules
-from penstock.maps.shred_rule import Shred, as_rules, check_asked, from_properties
+from penstock.maps.shred_rule import Shred, as_rules, check_is_mapping, from_properties
 from penstock.prune.plan import Plan
 from penstock.quantities import Age
 from penstock.storage.storage import clear_storage_errors
@@ -93,7 +93,7 @@ class ManagedTable(IcebergTable):
 
         Files that exist stay as they are until `compact()`.
         """
-        check_asked(rules)
+        check_is_mapping(rules)
         new = as_rules({column: rule for column, rule in (rules or {}).items() if rule is not None})
         gone = None if rules is None else {str(column).lower() for column, rule in rules.items() if rule is None}
         self._move(set_rules(self._writable().table, new, gone))

@@ -70,12 +70,12 @@ class Shred:
         object.__setattr__(self, "most", most)
 
 
-Asked = Mapping[str, "Shred | str | Sequence[str]"]
+ShredRules = Mapping[str, "Shred | str | Sequence[str]"]
 
 
-def as_rules(requested: Asked | None) -> dict[str, Shred]:
+def as_rules(requested: ShredRules | None) -> dict[str, Shred]:
     """Rules by their column, as people write them; an empty list is an error."""
-    check_asked(requested)
+    check_is_mapping(requested)
     rules: dict[str, Shred] = {}
     for column, keys in (requested or {}).items():
         if not isinstance(column, str) or not column:
@@ -86,7 +86,7 @@ def as_rules(requested: Asked | None) -> dict[str, Shred]:
     return rules
 
 
-def check_asked(requested: object) -> None:
+def check_is_mapping(requested: object) -> None:
     """An error when rules are no mapping."""
     if requested is not None and not isinstance(requested, Mapping):
         raise LakeError(f"shred is {requested!r}", hint='write {"headers": ["a", "b"]}')

@@ -40,7 +40,8 @@ def test_help_loads_nothing_heavy(option):
 
 
 def test_explaining_a_layout_does_not_load_pyiceberg(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"n": [1]}), tmp_path / "1.parquet")
+    (tmp_path / "k=1").mkdir()
+    pq.write_table(pa.table({"n": [1]}), tmp_path / "k=1" / "1.parquet")
     loaded = loaded_after(
         f"from penstock.cli.main import main; main(['explain', {str(tmp_path)!r}], standalone_mode=False)"
     )

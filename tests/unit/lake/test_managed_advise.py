@@ -56,8 +56,10 @@ def test_many_small_partitions_are_advised_to_share_files(tmp_path: Path) -> Non
     assert (by_app.ratio, by_app.mean_bytes, by_app.opens.mean, by_app.opens.scan) == (24.0, sum(sizes) // 2, 1.0, 2)
     # All columns together would make one file instead of two; a rule with fewer columns does nearly as well.
     assert advice.suggested == penstock.Coalesce("app", below="32MB")
-    assert advice.said.endswith("48 → 2 files")
-    assert 'set_coalesce(penstock.Coalesce("app"))' in advice.said
+    with pytest.warns(DeprecationWarning, match=r"Advice\.said is deprecated"):
+        assert advice.said == advice.advice
+    assert advice.advice.endswith("48 → 2 files")
+    assert 'set_coalesce(penstock.Coalesce("app"))' in advice.advice
 
 
 def test_the_advice_is_what_compaction_then_does(tmp_path: Path) -> None:
@@ -66,12 +68,12 @@ def test_the_advice_is_what_compaction_then_does(tmp_path: Path) -> None:
     table.set_coalesce(advice.suggested)
     pending = table.advise()
     assert (pending.files, pending.compacted.files) == (48, 2)
-    assert (pending.suggested, pending.said) == (
+    assert (pending.suggested, pending.advice) == (
         advice.suggested, "the rule is good as it is; compact() would bring 48 → 2 files",
     )  # fmt: skip
     table.compact()
     done = table.advise()
-    assert (done.files, done.partitions, done.said) == (2, 48, "the rule is good as it is")
+    assert (done.files, done.partitions, done.advice) == (2, 48, "the rule is good as it is")
     assert (done.opens.mean, done.opens.most, done.opens.scan) == (1.0, 1, 2)
 
 
@@ -80,12 +82,12 @@ def test_point_queries_count_every_file_that_holds_the_partition(tmp_path: Path)
     advice = table.advise()
     assert (advice.files, advice.partitions) == (3, 3)
     assert (advice.opens.mean, advice.opens.most) == (pytest.approx(7 / 3), 3)
-    assert advice.said == "the rule is good as it is; compact() would bring 3 → 1 files"
+    assert advice.advice == "the rule is good as it is; compact() would bring 3 → 1 files"
 
 
 def test_few_files_need_no_rule(tmp_path: Path) -> None:
     advice = made(tmp_path, rows(2, 3)).advise()
-    assert (advice.suggested, advice.said) == (None, "no rule is needed: none would save many files")
+    assert (advice.suggested, advice.advice) == (None, "no rule is needed: none would save many files")
     assert option(advice, "day", "app").ratio == 6.0
 
 
@@ -138,7 +140,7 @@ def test_files_that_say_nothing_are_counted(tmp_path: Path, monkeypatch: pytest.
     assert "2 of them do not say which logical partitions they hold" in advice.explain()
     other = made(tmp_path / "b", rows(2, 3), coalesce=rule)
     assert (other.advise().unknown_files, other.advise().partitions) == (2, 0)
-    assert "compact()" in other.advise().said
+    assert "compact()" in other.advise().advice
 
 
 @pytest.mark.parametrize(
@@ -151,7 +153,7 @@ def test_files_that_say_nothing_are_counted(tmp_path: Path, monkeypatch: pytest.
 def test_where_there_is_nothing_to_advise_it_is_said(tmp_path: Path, partition_by: Any, data: Any, said: str) -> None:
     table = made(tmp_path, *([] if data is None else [data]), partition_by=partition_by)
     advice = table.advise()
-    assert (advice.said, advice.suggested, advice.options) == (said, None, ())
+    assert (advice.advice, advice.suggested, advice.options) == (said, None, ())
     assert said in str(advice)
     assert json.loads(json.dumps(advice.to_dict()))["advice"] == said
 

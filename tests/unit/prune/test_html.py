@@ -149,7 +149,7 @@ def test_a_managed_table_with_rows_and_its_advice(tmp_path: Path) -> None:
     assert page.fact("table") == "web.t"
     assert page.fact("partitions") == "2 logical ones"
     assert ["what would be", "files", "mean size", "one partition", "at most", "against now"] in page.rows
-    assert page.fact("advice") == table.advise().said
+    assert page.fact("advice") == table.advise().advice
 
 
 def test_advice_about_hostile_names() -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from penstock.deprecation import deprecated
 from penstock.lake.advise.map_advice import MapAdvice
 from penstock.lake.layout.coalesce import Coalesce
 from penstock.prune.notebook import facts, grid
@@ -70,7 +71,7 @@ class Advice:
     compacted: Option | None = None  # under the present rule, after compact()
     options: tuple[Option, ...] = ()
     suggested: Coalesce | None = None
-    said: str = ""
+    advice: str = ""
     maps: tuple[MapAdvice, ...] = ()
 
     @property
@@ -78,9 +79,11 @@ class Advice:
         """The mean size of a file."""
         return self.bytes // max(1, self.files)
 
-    def saying(self, advice: str, **numbers: Any) -> Advice:
-        """The same with more that is known, and what to do."""
-        return replace(self, said=advice, **numbers)
+    @property
+    def said(self) -> str:
+        """The former name of `advice`."""
+        deprecated("Advice.said", since="0.2", removed_in="0.4", instead="advice")
+        return self.advice
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for machines."""
@@ -98,7 +101,7 @@ class Advice:
             "compacted": None if self.compacted is None else self.compacted.to_dict(),
             "options": [option.to_dict() for option in self.options],
             "suggested": _rule(self.suggested),
-            "advice": self.said,
+            "advice": self.advice,
             "maps": [each.to_dict() for each in self.maps],
         }
 
@@ -127,7 +130,7 @@ class Advice:
             yield from self._partitions(self.opens)
 
     def _to_do(self) -> Iterator[tuple[str, str]]:
-        yield "advice", self.said
+        yield "advice", self.advice
         for each in self.maps:
             for i, line in enumerate(each.lines()):
                 yield "" if i else "map", line

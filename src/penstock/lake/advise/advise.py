@@ -8,6 +8,7 @@ they hold are counted and left as they are.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,13 +47,13 @@ def advise(table: IcebergTable) -> Advice:
     size = sum(pc.sum(batch.column("file_size_in_bytes")).as_py() or 0 for batch in batches)
     known = Advice(table.name, rule=layout.rule, files=files, bytes=size)
     if all(str(field.transform) == "void" for field in layout.fine.fields):
-        return known.saying("the table is not partitioned, so there is nothing that could share files")
+        return replace(known, advice="the table is not partitioned, so there is nothing that could share files")
     if not files:
-        return known.saying("the table has no files yet; ask again when it has some")
+        return replace(known, advice="the table has no files yet; ask again when it has some")
     partitions = _Partitions(table, layout)
     if not len(partitions.sizes):
         text = "no file says which logical partitions it holds; compact() writes them so that they do"
-        return known.saying(text, unknown_files=files)
+        return replace(known, advice=text, unknown_files=files)
     return _advice(known, partitions, layout, metadata)
 
 
@@ -108,8 +109,9 @@ def _advice(known: Advice, partitions: _Partitions, layout: Layout, metadata: Ta
     if suggested == layout.rule and present.files * _WORTH_COMPACTING <= now:
         text += f"; compact() would bring {now:,} → {present.files:,} files"
     quantiles = np.quantile(partitions.sizes, _QUANTILES, method="inverted_cdf").tolist()
-    return known.saying(
-        text,
+    return replace(
+        known,
+        advice=text,
         partitions=len(partitions.sizes),
         unknown_files=partitions.unknown_files,
         quantiles={share: int(size) for share, size in zip(_QUANTILES, quantiles, strict=True)},

@@ -76,13 +76,13 @@ class Compaction:
     def __str__(self) -> str:
         if not self.rewritten and self.manifests_before == self.manifests_after:
             return "nothing to compact"
-        parts = [self._files_said] if self.rewritten else []
+        parts = [self._files_text] if self.rewritten else []
         if self.manifests_before != self.manifests_after:
             parts.append(f"{counted(self.manifests_before, 'manifest')} became {self.manifests_after:,}")
         return "; ".join(parts)
 
     @property
-    def _files_said(self) -> str:
+    def _files_text(self) -> str:
         moved = [
             f"{counted(number, 'logical partition')} {one if number == 1 else several}"
             for number, one, several in (

@@ -28,7 +28,7 @@ from penstock.stream.stream_options import StreamOptions
 from penstock.tables import bridge
 from penstock.tables.description import Description
 from penstock.tables.iceberg.metadata.partition_statistics import list_partitions
-from penstock.tables.iceberg.metadata.version import Asked, Version, resolve
+from penstock.tables.iceberg.metadata.version import SnapshotChoice, Version, resolve
 from penstock.tables.iceberg.scan.extremes import extreme
 from penstock.tables.iceberg.scan.reader import Reader
 from penstock.tables.iceberg.scan.scan_plan import Sources, delete_batches, judge_files, plan_files
@@ -46,7 +46,7 @@ class IcebergTable(Source):
     name: str
     table: Table = field(compare=False)  # PyIceberg's
     sources: Sources = field(compare=False)
-    snapshot: Asked = None
+    snapshot: SnapshotChoice = None
 
     def __repr__(self) -> str:
         try:
@@ -91,7 +91,7 @@ class IcebergTable(Source):
         }  # the hot keys of a map are no secret
         return {**rules_and_others, **shown}
 
-    def at(self, snapshot: Asked) -> Self:
+    def at(self, snapshot: SnapshotChoice) -> Self:
         """The table as it was: by a snapshot's id, a time, a tag or a branch."""
         return replace(self, snapshot=snapshot)
 
@@ -113,7 +113,7 @@ class IcebergTable(Source):
         where: str | Expr | None = None,
         columns: Sequence[str] | None = None,
         limit: int | None = None,
-        snapshot: Asked = None,
+        snapshot: SnapshotChoice = None,
         *,
         path: str | None = None,
     ) -> Plan:
@@ -139,7 +139,7 @@ class IcebergTable(Source):
         columns: Sequence[str] | None = None,
         *,
         limit: int | None = None,
-        snapshot: Asked = None,
+        snapshot: SnapshotChoice = None,
     ) -> pa.Table:
         """The matching rows, read from the planned files only, each filtered by its own residual.
 
@@ -158,7 +158,7 @@ class IcebergTable(Source):
                     break
         return pa.concat_tables(parts) if parts else empty(names, keys, self.schema)
 
-    def count(self, where: str | None = None, *, snapshot: Asked = None) -> int:
+    def count(self, where: str | None = None, *, snapshot: SnapshotChoice = None) -> int:
         """The number of matching rows; files that match whole and have no deletes are counted by metadata alone."""
         if snapshot is not None:
             return self.at(snapshot).count(where)
@@ -173,11 +173,11 @@ class IcebergTable(Source):
         read = sum(part.num_rows for part in reader.rows(others, self.schema.names[:1])) if others else 0
         return counted + read
 
-    def minimum(self, column: str, where: str | None = None, *, snapshot: Asked = None) -> Any:
+    def minimum(self, column: str, where: str | None = None, *, snapshot: SnapshotChoice = None) -> Any:
         """The smallest value of a column; bounds tell which files are worth reading, most often one."""
         return self.at(snapshot or self.snapshot)._extreme(column, where, largest=False)
 
-    def maximum(self, column: str, where: str | None = None, *, snapshot: Asked = None) -> Any:
+    def maximum(self, column: str, where: str | None = None, *, snapshot: SnapshotChoice = None) -> Any:
         """The largest value of a column; bounds tell which files are worth reading, most often one."""
         return self.at(snapshot or self.snapshot)._extreme(column, where, largest=True)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.errors import LakeError
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.metadata.catalogs import clear_errors, from_pyiceberg, iceberg
-from penstock.tables.iceberg.metadata.version import Asked
+from penstock.tables.iceberg.metadata.version import SnapshotChoice
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -21,7 +21,7 @@ class Place:
 
     name: str
     timezone: str
-    snapshot: Asked
+    snapshot: SnapshotChoice
     properties: Mapping[str, str] = field(repr=False)  # of the catalog, or of the storage
     catalog: tuple[type[Catalog], str] | None  # its class and its name
     identifier: tuple[str, ...] = ()

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.snapshots import Snapshot
 
-Asked = int | str | datetime | None
+SnapshotChoice = int | str | datetime | None
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Version:
         return None if self.snapshot is None else int(self.snapshot.snapshot_id)
 
 
-def resolve(metadata: TableMetadata, requested: Asked, name: str) -> Version:
+def resolve(metadata: TableMetadata, requested: SnapshotChoice, name: str) -> Version:
     """The version that was asked for; an error that names what there is when there is no such."""
     if requested is None:
         return Version(metadata, metadata.current_snapshot(), metadata.schema())
