@@ -12,34 +12,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from penstock.errors import PenstockError, PenstockWarning
-    from penstock.lake.lake import connect
-    from penstock.lake.layout.coalesce import Coalesce
-    from penstock.maps.shred_rule import Shred
-    from penstock.spark.session.session import attach, session
-    from penstock.spark.stream.stream_report import stream_report
-    from penstock.tables.hive.hive_table import hive
-    from penstock.tables.iceberg.metadata.catalogs import iceberg
-    from penstock.tables.memory import MemoryTable
+    from penstock.errors import PenstockError as PenstockError
+    from penstock.errors import PenstockWarning as PenstockWarning
+    from penstock.lake.lake import connect as connect
+    from penstock.lake.layout.coalesce import Coalesce as Coalesce
+    from penstock.maps.shred_rule import Shred as Shred
+    from penstock.spark.session.session import attach as attach
+    from penstock.spark.session.session import session as session
+    from penstock.spark.stream.stream_report import stream_report as stream_report
+    from penstock.tables.hive.hive_table import hive as hive
+    from penstock.tables.iceberg.metadata.catalogs import iceberg as iceberg
+    from penstock.tables.memory import MemoryTable as MemoryTable
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Coalesce",
-    "MemoryTable",
-    "PenstockError",
-    "PenstockWarning",
-    "Shred",
-    "__version__",
-    "attach",
-    "connect",
-    "hive",
-    "iceberg",
-    "session",
-    "stream_report",
-]
-
-# Public name -> the module that has it. A new name goes here, into __all__ and under TYPE_CHECKING.
+# Public name -> the module that has it. A new name goes here and under TYPE_CHECKING.
 _HOMES = {
     "Coalesce": "penstock.lake.layout.coalesce",
     "MemoryTable": "penstock.tables.memory",
@@ -53,6 +40,7 @@ _HOMES = {
     "session": "penstock.spark.session.session",
     "stream_report": "penstock.spark.stream.stream_report",
 }
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> object:

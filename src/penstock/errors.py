@@ -19,7 +19,6 @@ from collections.abc import Iterable, Sequence
 _EXCERPT_WIDTH = 80
 _LINE_LIMIT = 500
 _NAMES_SHOWN = 12
-_SHORT_ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 # What the clients of storages and catalogs raise (fsspec, botocore, adlfs, SQLAlchemy, Thrift, REST) has no base class.
 CLIENT_ERRORS = (Exception,)
 
@@ -179,17 +178,10 @@ def _fitting(characters: Iterable[str], room: int) -> list[str]:
 
 def _shown(character: str) -> str:
     """The character, or its escape when a terminal would do something else than draw it."""
-    if character.isprintable():
-        return character
-    return _SHORT_ESCAPES.get(character) or character.encode("unicode_escape").decode("ascii")
+    return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
 
 
 def _width(shown: str) -> int:
     """Columns of a terminal: two for a wide East Asian character, none for a combining mark."""
-    return sum(map(_columns, shown))
-
-
-def _columns(character: str) -> int:
-    if unicodedata.category(character) in ("Mn", "Me"):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    drawn = [c for c in shown if unicodedata.category(c) not in ("Mn", "Me")]
+    return len(drawn) + sum(unicodedata.east_asian_width(c) in "WF" for c in drawn)

@@ -7,9 +7,6 @@ from typing import Any
 
 DAYS, APPS, BATCHES = 10, 30, 3
 FIRST = datetime(2026, 5, 14, tzinfo=UTC)
-COLUMNS = (
-    "ts timestamp, app string, user_id bigint, status int, duration_ms double, path string, headers map<string,string>"
-)
 _DAY = 86_400_000_000
 _COUNTRIES = ("DE", "FR", "US", "BR", "IN", "JP", "NG", "PL")
 _LATE = 0.02

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any
 
 import click
@@ -109,7 +109,7 @@ def _converse(spark: SparkSession, lake: Lake, limit: int) -> None:
     from penstock.spark.session.process import one_line
 
     echo("Statements end with a semicolon; Tab completes names; Ctrl-D ends.", err=True)
-    with _LineEditing(lambda: _names(lake)):
+    with _line_editing(_names(lake)):
         for statement in _statements(input):
             try:
                 _answer(spark, statement, limit, json=False)
@@ -146,46 +146,42 @@ def _statements(ask: Callable[[str], str]) -> Iterator[str]:
 
 def _names(lake: Lake) -> list[str]:
     """What may be completed: keywords, tables and their columns."""
-    names = list(_KEYWORDS)
+    names = set(_KEYWORDS)
     with suppress(PenstockError):
         for table in lake.tables():
-            names += [table, *lake.table(table).schema.names]
-    return names
+            names.update([table, *lake.table(table).schema.names])
+    return sorted(names)
 
 
-class _LineEditing:
+@contextmanager
+def _line_editing(names: Sequence[str]) -> Iterator[None]:
     """History and completion at the prompt, where Python has readline."""
+    try:
+        import readline
+    except ImportError:
+        yield
+        return
+    readline.set_completer(lambda text, place: _completion(names, text, place))
+    readline.set_completer_delims(" \t\n,()=<>;'\"")
+    readline.parse_and_bind("tab: complete")
+    with suppress(OSError):
+        readline.read_history_file(_history())
+    try:
+        yield
+    finally:
+        readline.set_history_length(_LONGEST_HISTORY)
+        with suppress(OSError):
+            readline.write_history_file(_history())
 
-    def __init__(self, names: Callable[[], Sequence[str]]) -> None:
-        self._names = names
 
-    def __enter__(self) -> None:
-        with suppress(ImportError):
-            import readline
+def _history() -> str:
+    from penstock.tables.iceberg.manifest.manifest_store import cache_folder
 
-            names = sorted(set(self._names()))
-            readline.set_completer(lambda text, place: _completion(names, text, place))
-            readline.set_completer_delims(" \t\n,()=<>;'\"")
-            readline.parse_and_bind("tab: complete")
-            with suppress(OSError):
-                readline.read_history_file(self._history())
-
-    def __exit__(self, *_: object) -> None:
-        with suppress(ImportError, OSError):
-            import readline
-
-            readline.set_history_length(_LONGEST_HISTORY)
-            readline.write_history_file(self._history())
-
-    @staticmethod
-    def _history() -> str:
-        from penstock.tables.iceberg.manifest.manifest_store import cache_folder
-
-        folder = cache_folder()
-        if folder is None:
-            raise OSError("no cache folder")
-        folder.mkdir(parents=True, exist_ok=True)
-        return str(folder / "sql_history")
+    folder = cache_folder()
+    if folder is None:
+        raise OSError("no cache folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    return str(folder / "sql_history")
 
 
 def _completion(names: Sequence[str], text: str, place: int) -> str | None:

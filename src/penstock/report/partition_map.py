@@ -48,8 +48,8 @@ class Map:
             "others": self._others(np.flatnonzero(hidden)),
             "partitions": len(self.bytes),
             "files": [self._file(file) for file in self._files],
-            "reasons": self.seen.reasons.texts,
-            "residuals": self._residuals.texts,
+            "reasons": list(self.seen.reasons),
+            "residuals": list(self._residuals),
         }
 
     def _others(self, groups: Numbers) -> list[dict[str, Any]]:
@@ -136,7 +136,7 @@ class Map:
             "looked": bool(self.seen.looked[file]),
             "partitions": int(self.pieces.sharing[file]),
         }
-        file_facts |= {} if residual is None else {"residual": self._residuals.code(residual)}
+        file_facts |= {} if residual is None else {"residual": self._residuals[residual]}
         return file_facts | ({"deletes": deletes} if deletes else {})
 
 

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -31,20 +31,12 @@ SKIP, KEEP, WHOLE, ALONG = range(4)
 _LONGEST = 400
 
 
-@dataclass
-class Texts:
-    """Texts by number; each is there once."""
+class Texts(dict[str, int]):
+    """The numbers of texts, in their order; one that is new gets the next number."""
 
-    _codes: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def texts(self) -> list[str]:
-        """All of them, in the order of their numbers."""
-        return list(self._codes)
-
-    def code(self, text: str) -> int:
-        """The number of a text."""
-        return self._codes.setdefault(text, len(self._codes))
+    def __missing__(self, text: str) -> int:
+        self[text] = len(self)
+        return self[text]
 
 
 @dataclass(frozen=True)
@@ -85,7 +77,7 @@ def see(plan: Plan, table: Description, pieces: Pieces) -> Seen:
     judged = table.judge(plan.pruner, pieces)
     reasons = Texts()
     verdicts, codes = _columns(judged, reasons)
-    codes[verdicts != Verdict.SKIP] = reasons.code(f"its {table.level} was skipped")
+    codes[verdicts != Verdict.SKIP] = reasons[f"its {table.level} was skipped"]
     names = [j.containers.names for j in plan.judgements if j.containers.names is not None]
     positions = pc.index_in(pieces.names, value_set=pa.concat_arrays(names) if names else pa.array([], pa.string()))
     looked = positions.is_valid().to_numpy(zero_copy_only=False)
@@ -104,7 +96,7 @@ def _columns(judgements: Sequence[Judgement], reasons: Texts) -> tuple[Numbers, 
     """Verdicts, and reasons by their numbers."""
     verdicts, codes = [], []
     for judgement in judgements:
-        numbers = np.array([reasons.code(str(reason)) for reason in judgement.reasons], np.int64)
+        numbers = np.array([reasons[str(reason)] for reason in judgement.reasons], np.int64)
         verdicts.append(judgement.verdicts.astype(np.int64))
         codes.append(numbers[judgement.codes])
     return joined(verdicts), joined(codes)

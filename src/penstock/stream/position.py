@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from penstock.errors import LakeError
@@ -49,7 +49,7 @@ class Identity:
         """The position after a batch that began at another one."""
         total = {"files": before["total"]["files"] + batch.files, "bytes": before["total"]["bytes"] + batch.bytes}
         begin = {"begin": before["at"]} if is_first(before) else {}
-        return {**self._head, "at": dict(at), **begin, "batch": batch.to_json(), "total": total}
+        return {**self._head, "at": dict(at), **begin, "batch": asdict(batch), "total": total}
 
     @property
     def _head(self) -> dict[str, Any]:
@@ -76,15 +76,11 @@ class Identity:
 
 @dataclass(frozen=True)
 class Batch:
-    """The files between two positions."""
+    """The files between two positions, as the later one has it."""
 
     files: int = 0
     bytes: int = 0
     digest: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """As a position holds it."""
-        return {"files": self.files, "bytes": self.bytes, "digest": self.digest}
 
 
 def is_first(position: Position) -> bool:

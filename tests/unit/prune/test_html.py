@@ -153,7 +153,7 @@ def test_a_managed_table_with_rows_and_its_advice(tmp_path: Path) -> None:
 
 
 def test_advice_about_hostile_names() -> None:
-    page = shown(Advice(HOSTILE, said=HOSTILE))
+    page = shown(Advice(HOSTILE, advice=HOSTILE))
     visible = HOSTILE.replace("\u202e", "\\u202e")
     assert (page.fact("table"), page.fact("advice")) == (visible, visible)
 
