@@ -98,31 +98,23 @@ def progress(
     if (is_detail and not _shown) or not is_shown():
         yield
         return
-    display, line = _begin(doing, counted)
-    try:
-        yield
-    finally:
-        _end(display, line)
-
-
-def _begin(doing: str, counted: Callable[[], Counted | None] | None) -> tuple[Any, Any]:
     with _lock:
         if not _shown:
             _shown.append(_display())
             _shown[0].start()
-        return _shown[0], _shown[0].add_task(printable(doing), total=None, counted=counted)
-
-
-def _end(display: Any, line: Any) -> None:
-    """Take a line away; with the last one the display goes, and nothing of it stays. The terminal may be gone."""
-    with _lock:
-        with suppress(OSError):
-            display.refresh()
-        display.remove_task(line)
-        if not display.tasks:
-            _shown.clear()
-            with suppress(OSError):
-                display.stop()
+        display = _shown[0]
+        line = display.add_task(printable(doing), total=None, counted=counted)
+    try:
+        yield
+    finally:
+        with _lock:
+            with suppress(OSError):  # the terminal may be gone
+                display.refresh()
+            display.remove_task(line)
+            if not display.tasks:  # the display goes with its last line, and nothing of it stays
+                _shown.clear()
+                with suppress(OSError):
+                    display.stop()
 
 
 def _display() -> Any:

@@ -11,12 +11,11 @@ Age = timedelta | datetime | str
 Size = int | str
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", re.IGNORECASE)
 _FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-_TEXT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.IGNORECASE)
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_WORDS = {
-    **_UNITS, "sec": "seconds", "min": "minutes", "second": "seconds", "minute": "minutes", "hour": "hours",
-    "day": "days", "week": "weeks", **{word: word for word in _UNITS.values()},
-}  # fmt: skip
+_AGE = re.compile(
+    r"\s*(\d+(?:\.\d+)?)\s*(?:(?P<seconds>s|sec|seconds?)|(?P<minutes>m|min|minutes?)|(?P<hours>h|hours?)|"
+    r"(?P<days>d|days?)|(?P<weeks>w|weeks?))\s*",
+    re.IGNORECASE,
+)
 _HINT = "write a number and a unit, such as 7 days or 12 hours, or a moment, such as 2026-05-17 10:00"
 
 
@@ -55,11 +54,10 @@ def moment(age: Age, now: datetime) -> datetime:
 
 
 def _read(text: str) -> timedelta | datetime:
-    match = _TEXT.fullmatch(text)
-    unit = None if match is None else _WORDS.get(match[2].lower())
+    match = _AGE.fullmatch(text)
     try:
-        if match is not None and unit is not None:
-            return timedelta(**{unit: float(match[1])})
+        if match is not None:
+            return timedelta(**{str(match.lastgroup): float(match[1])})
         return datetime.fromisoformat(text.strip())
     except (ValueError, OverflowError):
         raise LakeError(f"{text!r} is no age", hint=_HINT) from None

@@ -17,6 +17,7 @@ import click
 
 from penstock.cli.output import echo, with_options
 from penstock.errors import PenstockError, printable
+from penstock.spark.session.process import COMMAND, LOG, interrupted, one_line
 
 
 class _BadInput(click.ClickException):
@@ -27,7 +28,6 @@ class Commands(click.Group):
     """A group whose commands may raise PenstockError."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command."""
         if os.environ.get("NO_COLOR"):
             ctx.color = False
         with _spark_log() as log:
@@ -44,7 +44,7 @@ class Commands(click.Group):
                 message = _message_of_spark(error, log)
                 if message is None:
                     raise
-                if _was_interrupted():
+                if interrupted.is_set():  # Spark's client may make an error of its own of Ctrl-C
                     _stop(ctx)
                 raise _BadInput(message) from error
 
@@ -69,18 +69,9 @@ def _stop(ctx: click.Context) -> NoReturn:
     ctx.exit(130)
 
 
-def _was_interrupted() -> bool:
-    """Whether Ctrl-C came while Spark was asked; its client may make an error of its own of that."""
-    from penstock.spark.session.process import interrupted
-
-    return interrupted.is_set()
-
-
 @contextmanager
 def _spark_log() -> Iterator[str]:
     """The file that Spark logs to, should it be started; it stays when an error names it."""
-    from penstock.spark.session.process import COMMAND, LOG
-
     configured = os.environ.get(LOG)
     path = configured or os.path.join(tempfile.gettempdir(), f"penstock-spark-{secrets.token_hex(6)}.log")
     os.environ.update({LOG: path, COMMAND: "1"})
@@ -105,8 +96,6 @@ def _message_of_spark(error: Exception, log: str) -> str | None:
         return None
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import AnalysisException, PySparkException
-
-    from penstock.spark.session.process import one_line
 
     if isinstance(error, AnalysisException):
         return one_line(error)  # of the query; the log knows no more

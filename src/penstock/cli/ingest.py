@@ -123,11 +123,7 @@ def kind_of(source: str, storage: str | None = None) -> str:
 
     place = open_storage(source, storage)
     is_file = _is_file(place)
-    known = _by_name(source)
-    if known is None and is_file:
-        known = _by_bytes(place, place.path)
-    elif known is None:
-        known = next(_kinds_below(place), None)
+    known = _by_name(source) or (_by_bytes(place, place.path) if is_file else next(_kinds_below(place), None))
     if known is None:
         raise StorageError(f"no Parquet, CSV or JSON file in {place.url}", hint="give a file, or a folder with files")
     return known
@@ -143,10 +139,7 @@ def _kinds_below(place: Any) -> Iterator[str]:
             return
         folder = waiting.pop()
         entries = place.entries(folder)
-        for i in entries.in_order():
-            if is_hidden(entries.names[i]):
-                continue
-            entry = entries.entry(i)
+        for entry in (entries.entry(i) for i in entries.in_order() if not is_hidden(entries.names[i])):
             path = f"{folder}/{entry.name}"
             if entry.is_directory:
                 waiting.append(path)

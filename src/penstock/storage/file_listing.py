@@ -10,6 +10,8 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from pyarrow.fs import FileSelector, FileType
+
 from penstock.errors import StorageError
 from penstock.progress import Counted, progress
 from penstock.storage.local_storage import LocalStorage
@@ -79,8 +81,6 @@ def outermost(places: Iterable[str], names: Names) -> list[str]:
 
 def delete(file: Listed) -> bool:
     """Delete a file; false when it is gone already."""
-    from pyarrow.fs import FileType
-
     files = file.storage.filesystem
     try:
         files.delete_file(file.path)
@@ -131,8 +131,6 @@ def _local(storage: Storage, root: str, listing: Listing, names: Names) -> None:
 
 
 def _remote(storage: Storage, names: Names) -> Iterator[Listed]:
-    from pyarrow.fs import FileSelector, FileType
-
     try:
         infos = storage.filesystem.get_file_info(FileSelector(storage.path, allow_not_found=True, recursive=True))
     except OSError as error:

@@ -7,8 +7,10 @@ from functools import cached_property
 from typing import Any, Self
 from urllib.parse import unquote, urlsplit
 
+from pyarrow.fs import LocalFileSystem
+
 from penstock.errors import StorageError
-from penstock.storage.entries import Entries, LocalEntries
+from penstock.storage.entries import Entries, local_entries
 from penstock.storage.storage import Properties, Storage
 
 
@@ -43,14 +45,10 @@ class LocalStorage(Storage):
 
     @cached_property
     def filesystem(self) -> Any:
-        """pyarrow's file system for it."""
-        from pyarrow.fs import LocalFileSystem
-
         return LocalFileSystem()
 
     def shown(self, path: str) -> str:
-        """As it is."""
         return path
 
     def _list(self, path: str) -> Entries:
-        return LocalEntries(path)
+        return local_entries(path)

@@ -17,8 +17,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
+from pyarrow.fs import FileSelector, FileType
+
 from penstock.errors import CLIENT_ERRORS, LakeError, MissingError, PenstockError, StorageError
-from penstock.storage.entries import Entries, RemoteEntries
+from penstock.storage.entries import Entries, remote_entries
 from penstock.storage.redaction import one_line
 
 Properties = Mapping[str, str]
@@ -114,14 +116,10 @@ class Storage(ABC):
         return StorageError(f"cannot read {self.url_of(path)}: {message}", hint=self.read_hint)
 
     def _list(self, path: str) -> Entries:
-        from pyarrow.fs import FileSelector
-
-        return RemoteEntries(self.filesystem.get_file_info(FileSelector(path, recursive=False)))
+        return remote_entries(self.filesystem.get_file_info(FileSelector(path, recursive=False)))
 
     def _missing(self, path: str) -> StorageError:
         """An object has nothing below it either; one more request tells the two apart."""
-        from pyarrow.fs import FileType
-
         try:
             is_file = self.filesystem.get_file_info(path).type == FileType.File
         except OSError as error:
