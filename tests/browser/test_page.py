@@ -21,8 +21,8 @@ import penstock
 from penstock.cli.main import main
 from penstock.report.live_page import Server
 from penstock.report.page import page as page_of
-from penstock.report.page_data import Collector, collect
-from tests.fixtures.pages import HOSTILE, hive_table, hostile_table, log_table, shared_table, shredded_table
+from penstock.report.page_data import Collector
+from tests.fixtures.pages import HOSTILE, collect, hive_table, hostile_table, log_table, shared_table, shredded_table
 from tests.fixtures.processes import PATIENCE
 
 CHROMIUM = next(

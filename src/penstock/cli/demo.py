@@ -18,7 +18,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +125,8 @@ def _pipeline(home: Path, rows: int) -> dict[str, Any]:
     compacted = Measured("… compacted")
     with _step("compacting web.events, and asking again"):
         events: Any = lake.table("web.events")
-        compacted.written_seconds = _timed(events.compact)
+        with _timed(compacted):
+            events.compact()
         _count(compacted, events)
         _ask(spark, asks[-1], compacted)
     tables.append(compacted)
@@ -151,29 +152,24 @@ def _written(lake: Any, frames: Sequence[Any], root: Path) -> list[Measured]:
 
     from penstock.tables.hive.hive_table import hive
 
-    alone, layout = Measured("Hive, Spark alone"), Measured("Hive, Penstock")
-    plain, ours = Measured("Iceberg, Penstock"), Measured("Penstock table")
-
-    def by_spark() -> None:
-        for frame in frames:
-            rows = frame.withColumn("day", F.to_date("ts"))
-            rows.write.mode("append").partitionBy("day", "app").parquet(str(root))
-
+    alone = Measured("Hive, Spark alone")
     with _step("writing a Hive layout with Spark's own partitionBy"):
-        alone.written_seconds = layout.written_seconds = _timed(by_spark)
-        table = lake.register("web.layout", hive(root, "day date, app string"))
-        for measured in (alone, layout):
-            _count(measured, table)
-    made: list[tuple[Measured, str, dict[str, Any]]] = [
-        (plain, "web.plain", {}),
-        (ours, "web.events", {"coalesce": "app", "shred": {"headers": ["country", "agent"]}}),
-    ]
-    for measured, name, how in made:
-        with _step(f"writing {name}: {measured.name}"):
-            new = lake.create_table(name, frames[0].schema, ["day(ts)", "app"], **how)
-            measured.written_seconds = _timed(lambda new=new: [new.append(frame) for frame in frames])  # type: ignore[misc]
-            _count(measured, new)
-    return [alone, layout, plain, ours]
+        with _timed(alone):
+            for frame in frames:
+                rows = frame.withColumn("day", F.to_date("ts"))
+                rows.write.mode("append").partitionBy("day", "app").parquet(str(root))
+        _count(alone, lake.register("web.layout", hive(root, "day date, app string")))
+    tables = [alone, replace(alone, name="Hive, Penstock", answers=[])]
+    ours: dict[str, Any] = {"coalesce": "app", "shred": {"headers": ["country", "agent"]}}
+    for name, title, rules in (("web.plain", "Iceberg, Penstock", {}), ("web.events", "Penstock table", ours)):
+        tables.append(Measured(title))
+        with _step(f"writing {name}: {title}"):
+            table = lake.create_table(name, frames[0].schema, ["day(ts)", "app"], **rules)
+            with _timed(tables[-1]):
+                for frame in frames:
+                    table.append(frame)
+            _count(tables[-1], table)
+    return tables
 
 
 def _count(measured: Measured, table: Any) -> None:
@@ -254,10 +250,10 @@ def _check(tables: Sequence[Measured]) -> None:
 
 def _page(lake: Any, home: Path) -> str:
     from penstock.report.page import page
-    from penstock.report.page_data import collect
+    from penstock.report.page_data import Collector
 
     path = home / "report.html"
-    path.write_text(page(collect(lake.table("web.events"), QUERIES["one app, two days"][1])))
+    path.write_text(page(Collector(lake.table("web.events")).look(QUERIES["one app, two days"][1])))
     return str(path)
 
 
@@ -299,7 +295,8 @@ def _step(doing: str) -> Iterator[None]:
     print(f"{time.perf_counter() - start:.1f} s", file=sys.stderr, flush=True)
 
 
-def _timed(work: Callable[[], Any]) -> float:
+@contextmanager
+def _timed(measured: Measured) -> Iterator[None]:
     start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+    yield
+    measured.written_seconds = time.perf_counter() - start

@@ -48,7 +48,7 @@ def _checks(table: str | None, place: Mapping[str, str | None], spark: bool, bef
 
     yield from check_machine()
     try:
-        yield from check_place(table, place)
+        yield from map(hide_secrets, check_place(table, **place))
     except ImportError as error:
         yield Check("place", f"cannot be looked at: {error}", MEND)
     if spark:

@@ -23,14 +23,8 @@ _CONNECT_SECONDS = 3.0
 _SECONDS = 20.0
 
 
-def check_place(table: str | None, place: Mapping[str, str | None]) -> Iterator[Check]:
-    """Whatever is known of a place, without a secret in it."""
-    return map(hide_secrets, _check_place(table, place))
-
-
-def _check_place(table: str | None, place: Mapping[str, str | None]) -> Iterator[Check]:
+def check_place(table: str | None, warehouse: str | None, catalog: str | None, storage: str | None) -> Iterator[Check]:
     """The storage of a path or URL; of a name, its catalog, and then where the table lies."""
-    catalog, warehouse, storage = place.get("catalog"), place.get("warehouse"), place.get("storage")
     if table is not None and not is_name(table):
         folder = table.rpartition("/")[0] if table.endswith(".metadata.json") else table
         yield from _check_storage(folder or ".", storage)

@@ -30,14 +30,14 @@ def report(where: str | None, path: str | None, output: str, no_advice: bool, js
     """
     from penstock.prune.plan_report import human_bytes
     from penstock.report.page import page
-    from penstock.report.page_data import collect
+    from penstock.report.page_data import Collector
 
     if not json:
         _check_writable(output)
     with progress(f"looking at {place['table']}"):
         with warnings_as_notes():
             table = open_table(place)
-        data = collect(table, where, path=path, advice=not no_advice)
+        data = Collector(table, advice=not no_advice).look(where, path)
     if json:
         echo_json(data)
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -92,11 +92,13 @@ class ParquetWriter:
     def statistics(self) -> dict[str, Any]:
         from pyiceberg.io.pyarrow import data_file_statistics_from_parquet_metadata
 
-        plan, footer = _without_bare(self._table.plan, self._bare), self._writer.writer.metadata
+        plan = _with_mode("NONE", self._table.plan, lambda column: column.field_id in self._bare)
+        footer = self._writer.writer.metadata
         try:
             from_footer = data_file_statistics_from_parquet_metadata(footer, plan, self._table.ids)
         except OverflowError:  # a date or a time that Python's calendar does not have: such columns get no bounds
-            from_footer = data_file_statistics_from_parquet_metadata(footer, _without_times(plan), self._table.ids)
+            plan = _with_mode("COUNTS", plan, _is_time)
+            from_footer = data_file_statistics_from_parquet_metadata(footer, plan, self._table.ids)
         for aggregate in from_footer.column_aggregates.values():
             try:
                 aggregate.max_as_bytes()
@@ -111,21 +113,16 @@ class ParquetWriter:
         return sum(column.num_values for column in columns if self._table.ids[column.path_in_schema] == field_id)
 
 
-def _without_bare(plan: Mapping[int, Any], bare: Collection[int]) -> dict[int, Any]:
-    """A plan for statistics that does not look for those that the footer lacks."""
+def _with_mode(mode: str, plan: Mapping[int, Any], is_changed: Callable[[Any], bool]) -> dict[int, Any]:
+    """A plan for statistics with a mode of PyIceberg for some columns, such as those whose bounds the footer lacks."""
     from pyiceberg.io.pyarrow import MetricModeTypes, MetricsMode
 
-    nothing = MetricsMode(MetricModeTypes.NONE)
-    return {i: replace(each, mode=nothing) if i in bare else each for i, each in plan.items()}
+    other = MetricsMode(MetricModeTypes[mode])
+    return {i: replace(column, mode=other) if is_changed(column) else column for i, column in plan.items()}
 
 
-def _without_times(plan: Mapping[int, Any]) -> dict[int, Any]:
-    """A plan for statistics that has no bounds of dates and times."""
-    from pyiceberg.io.pyarrow import MetricModeTypes, MetricsMode
-
-    counts = MetricsMode(MetricModeTypes.COUNTS)
-    kinds = ("date", "timestamp", "timestamptz")
-    return {i: replace(each, mode=counts) if str(each.iceberg_type) in kinds else each for i, each in plan.items()}
+def _is_time(column: Any) -> bool:
+    return str(column.iceberg_type) in ("date", "timestamp", "timestamptz")
 
 
 PARQUET = FileFormat(

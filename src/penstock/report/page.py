@@ -25,7 +25,7 @@ _PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 
 def page(data: Mapping[str, Any]) -> str:
-    """The page about what `collect` found; with `live` in it, the one that is served."""
+    """The page about what `Collector.look` gives; with `live` in it, the one that is served."""
     parts = {
         "policy": policy(live="live" in data),
         "title": html.escape(data["table"]["name"]),

@@ -98,8 +98,3 @@ class Collector:
             except PenstockError as error:
                 self._once[name] = {"error": str(error)}
         return dict(self._once[name])
-
-
-def collect(table: Source, where: str | None = None, *, path: str | None = None, advice: bool = True) -> dict[str, Any]:
-    """The data of a page about one query over a table."""
-    return Collector(table, advice).look(where, path)

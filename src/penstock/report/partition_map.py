@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from penstock.progress import counted
 from penstock.report.page_text import cut, cut_left
 from penstock.report.query_view import ALONG, KEEP, KINDS, SKIP, WHOLE, Seen, Texts
 from penstock.tables.pieces import Label, Numbers, Pieces
@@ -40,12 +41,10 @@ class Map:
         shown = chosen(self.read, self.bytes, MOST_GROUPS)
         limit = fair_limit(np.diff(self._starts)[shown], MOST_CELLS)
         groups = [self._group(int(group), limit) for group in shown]
-        hidden = np.ones(len(self.bytes), np.bool_)
-        hidden[shown] = False
         return {
             "totals": self._totals(),
             "groups": groups,
-            "others": self._others(np.flatnonzero(hidden)),
+            "others": self._others(np.setdiff1d(np.arange(len(self.bytes)), shown)),
             "partitions": len(self.bytes),
             "files": [self._file(file) for file in self._files],
             "reasons": list(self.seen.reasons),
@@ -68,7 +67,7 @@ class Map:
         return [*sums, *([self._sum(rest, "", ())] if rest else [])]
 
     def _sum(self, groups: Sequence[int], name: str, first: Label) -> dict[str, Any]:
-        more = f"{len(groups):,} {'partition' if len(groups) == 1 else 'partitions'} more"
+        more = f"{counted(len(groups), 'partition')} more"
         own = np.concatenate([self._own(group) for group in groups])
         values = [*(_value(value) for _, value in first), more]
         label = f"{name}, {more}" if name else more

@@ -55,7 +55,6 @@ class Look:
         return replace(before, **{name: getattr(self, name) for name in names})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for machines."""
         return asdict(self)
 
 
@@ -69,40 +68,31 @@ class Step:
 
 
 class Rows(Protocol):
-    """Reads files, anywhere."""
+    """Reads the matching rows of files, anywhere."""
 
-    def read(self, work: Work) -> Iterator[pa.Table]:
-        """The matching rows."""
+    def read(self, work: Work) -> Iterator[pa.Table]: ...
 
 
 class Feed(Protocol):
-    """What is new in a table."""
+    """What is new in a table.
+
+    `step` is what comes next: without a start, only the position after everything that is there. `again` is what lies
+    between two positions, and `rows` reads the files of the last step. After `stop_at_present`, what comes later is
+    left out. `unchecked` says why the rows still need the predicate after they were read; None when they do not.
+    """
 
     options: StreamOptions
     has_snapshots: ClassVar[bool]  # whether what comes are snapshots; otherwise directories are looked at
 
     @property
-    def schema(self) -> pa.Schema:
-        """The columns of the rows."""
-
+    def schema(self) -> pa.Schema: ...
     @property
-    def unchecked(self) -> str | None:
-        """Why the rows still need the predicate after they were read; None when they do not."""
-
-    def start(self) -> Position:
-        """Where a new stream begins."""
-
-    def step(self, start: Position | None, limit: Limit) -> Step:
-        """What comes next; without a start, the position after everything that is there."""
-
-    def again(self, start: Position, end: Position) -> Sequence[Work]:
-        """What lies between two positions."""
-
-    def stop_at_present(self) -> None:
-        """Do not go beyond what is there now."""
-
-    def rows(self) -> Rows:
-        """What reads the files of the last step."""
+    def unchecked(self) -> str | None: ...
+    def start(self) -> Position: ...
+    def step(self, start: Position | None, limit: Limit) -> Step: ...
+    def again(self, start: Position, end: Position) -> Sequence[Work]: ...
+    def stop_at_present(self) -> None: ...
+    def rows(self) -> Rows: ...
 
 
 @dataclass(frozen=True)
@@ -114,7 +104,6 @@ class Limit:
 
     @staticmethod
     def of(options: StreamOptions) -> Limit:
-        """As the options say."""
         return Limit(options.max_files_per_trigger, options.max_bytes_per_trigger)
 
 

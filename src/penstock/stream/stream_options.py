@@ -86,11 +86,11 @@ def _read(name: str, value: Any) -> Any:
     if name == "allow_filter_change":
         return truth(name, value)
     if name == "max_bytes_per_trigger":
-        return _at_least(name, parse_size(int(value) if str(value).isdigit() else value), 1)
+        return _number(name, parse_size(int(value) if str(value).isdigit() else value), int, least=1)
     if name in ("max_files_per_trigger", "remember_files"):
-        return _at_least(name, _number(name, value, int), 1)
+        return _number(name, value, int, least=1)
     if name in ("poll_seconds", "retry_seconds"):
-        return _at_least(name, _number(name, value, float), 0)
+        return _number(name, value, float, least=0)
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
@@ -112,14 +112,11 @@ def truth(name: str, value: Any) -> bool:
     return text == "true"
 
 
-def _number(name: str, value: Any, kind: type[int] | type[float]) -> Any:
+def _number(name: str, value: Any, kind: type[int] | type[float], least: int) -> Any:
     try:
-        return kind(value)
+        number = kind(value)
     except (TypeError, ValueError):
         raise LakeError(f"{name} is {value!r}", hint="write a number") from None
-
-
-def _at_least(name: str, value: Any, least: int) -> Any:
-    if not value >= least:  # NaN is none of both
-        raise LakeError(f"{name} is {value}", hint=f"give {least} or more")
-    return value
+    if not number >= least:  # NaN is none of both
+        raise LakeError(f"{name} is {number}", hint=f"give {least} or more")
+    return number

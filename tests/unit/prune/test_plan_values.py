@@ -13,9 +13,9 @@ from click.testing import CliRunner
 import penstock
 from penstock.cli.main import main
 from penstock.prune.notebook import _rows
-from penstock.report.page_data import collect
 from tests.fixtures.hive_writer import write_hive
 from tests.fixtures.managed_tables import NAME, managed_table
+from tests.fixtures.pages import collect
 
 MOMENT = datetime(2026, 5, 17, 6, 40, tzinfo=UTC)
 TOKYO = "2026-05-17 15:40:00+09:00"

@@ -22,13 +22,13 @@ from penstock.prune.judge import Pruner
 from penstock.prune.plan import make_plan
 from penstock.report import partition_map as maps
 from penstock.report.page import page
-from penstock.report.page_data import Collector, collect
+from penstock.report.page_data import Collector
 from penstock.report.partition_map import Map
 from penstock.report.query_view import see
 from penstock.tables.memory import MemoryTable
 from penstock.tables.pieces import UNREADABLE, pieces_of_files
 from tests.fixtures.iceberg_tables import append_by_hand, repartition, write_iceberg
-from tests.fixtures.pages import hive_table, shared_table, shredded_table
+from tests.fixtures.pages import collect, hive_table, shared_table, shredded_table
 
 WHERES = [
     None,

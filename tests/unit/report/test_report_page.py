@@ -14,8 +14,7 @@ from click.testing import CliRunner, Result
 
 from penstock.cli.main import main
 from penstock.report.page import embedded, page
-from penstock.report.page_data import collect
-from tests.fixtures.pages import HOSTILE, hive_table, hostile_table, shared_table
+from tests.fixtures.pages import HOSTILE, collect, hive_table, hostile_table, shared_table
 
 
 class Reader(HTMLParser):
