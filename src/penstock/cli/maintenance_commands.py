@@ -10,7 +10,7 @@ import click
 from penstock.cli import options
 from penstock.cli.group import Predicated
 from penstock.cli.output import echo, echo_json
-from penstock.cli.table_commands import open_lake
+from penstock.cli.table_commands import loading, open_lake
 from penstock.errors import LakeError
 from penstock.progress import progress
 
@@ -73,6 +73,7 @@ def sweep(older_than: str, dry_run: bool, json: bool, **place: str) -> None:
     _show(swept, json)
 
 
+@loading()
 def _writable_table(place: Mapping[str, str]) -> Any:
     """A table of a catalog, by its name."""
     name = place["table"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -85,9 +87,10 @@ def _readable(columns: dict[str, list[Any]], is_iceberg: bool) -> dict[str, list
 @options.json
 def tables(json: bool, **place: str) -> None:
     """List the tables of a warehouse or catalog."""
-    lake = open_lake(place)
-    check_warehouse(lake)
-    names = lake.tables()
+    with loading():
+        lake = open_lake(place)
+        check_warehouse(lake)
+        names = lake.tables()
     if json:
         echo_json(names)
         return
@@ -110,6 +113,20 @@ def check_warehouse(lake: Any) -> None:
         raise LakeError(f"there is no warehouse {lake.warehouse}", hint="check --warehouse; the first table makes it")
 
 
+@contextmanager
+def loading() -> Iterator[None]:
+    """Modules stay once they are imported: to look for garbage among them, meanwhile and when the process ends, would
+    take a third of the time of a short command."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        if not gc.get_freeze_count():
+            gc.freeze()
+        gc.enable()
+
+
+@loading()
 def open_table(place: Mapping[str, str]) -> Any:
     """A table by its name, an Iceberg table by its metadata file, or a Hive layout by its path or URL.
 
