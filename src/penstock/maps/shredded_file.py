@@ -109,7 +109,7 @@ def whole(table: pa.Table, name: str) -> pa.Array:
     column = table.column(name)
     if column.num_chunks == 1:
         return column.chunk(0)
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type)  # of uuids inside too
 
 
 def _parts(term: Lookup) -> tuple[Path, Any]:

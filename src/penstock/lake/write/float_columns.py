@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.formats.file_format import FileWriter
+from penstock.maps.split import entries_of
 
 if TYPE_CHECKING:
     from pyiceberg.io.pyarrow import StatisticsCollector
@@ -111,7 +112,6 @@ def _leaves(field: NestedField, values: pa.ChunkedArray) -> Iterator[tuple[int, 
         case types.ListType():
             yield from _leaves(kind.element_field, pc.list_flatten(values))
         case types.MapType():
-            entry = pa.struct([values.type.key_field, values.type.item_field])
-            entries = pc.list_flatten(values.cast(pa.list_(entry)))  # `.items` of a slice are those of the whole
-            for inner, part in zip((kind.key_field, kind.value_field), entries.flatten(), strict=True):
-                yield from _leaves(inner, part)
+            entries = [entries_of(chunk) for chunk in values.chunks]
+            yield from _leaves(kind.key_field, pa.chunked_array([e.keys for e in entries], values.type.key_type))
+            yield from _leaves(kind.value_field, pa.chunked_array([e.items for e in entries], values.type.item_type))
