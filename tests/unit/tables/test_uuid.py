@@ -13,7 +13,7 @@ from pyiceberg.types import ListType, LongType, MapType, NestedField, StringType
 
 import penstock
 from penstock.prune.transform_functions import transform_function
-from tests.fixtures.iceberg_deletes import data_files, delete_by_vectors, delete_positions, upgraded
+from tests.fixtures.iceberg_deletes import data_files, delete_by_vectors, delete_equal, delete_positions, upgraded
 from tests.fixtures.iceberg_tables import create
 
 IDS = [uuid5(UUID(int=0), str(i)) for i in range(40)]
@@ -86,6 +86,15 @@ def test_rows_with_uuids_inside_other_types_are_deleted(tmp_path: Path, delete: 
     delete(plain.refresh(), {data_files(plain)[0].file_path: [1]})
     table = penstock.iceberg(upgraded(plain))
     assert table.arrow().to_pylist() == [row for row in nested_rows() if row["id"] != 1]
+
+
+def test_rows_are_deleted_by_their_uuid(tmp_path: Path) -> None:
+    plain = create(tmp_path, Schema(NestedField(1, "id", LongType()), NestedField(2, "u", UUIDType())))
+    table = penstock.connect(tmp_path).table("web.t")
+    table.append(pa.table({"id": [0, 1, 2], "u": [str(IDS[0]), None, str(IDS[1])]}))
+    for gone, left in ((IDS[1].bytes, [0, 1]), (None, [0])):
+        delete_equal(plain.refresh(), pa.table({"u": pa.array([gone], pa.binary(16))}), [2])
+        assert table.refresh().arrow()["id"].to_pylist() == left
 
 
 def test_a_file_whose_rows_with_uuids_inside_other_types_are_all_deleted_is_empty(tmp_path: Path) -> None:

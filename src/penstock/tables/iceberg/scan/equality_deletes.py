@@ -31,4 +31,5 @@ def listed(rows: pa.Table, deleted: pa.Table, names: Sequence[str]) -> Mask:
 
 def _column(table: pa.Table, name: str) -> pa.Array:
     column = table.column(name)
-    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    return array.storage if isinstance(array.type, pa.BaseExtensionType) else array  # a uuid's bytes
