@@ -31,7 +31,7 @@ def transform_function(transform: str, source: pa.DataType) -> Callable[[Any], A
 
     if transform.endswith(OF_UUID):
         return _bucket_of_uuid(transform.removesuffix(OF_UUID))
-    iceberg = _iceberg_type(source)
+    iceberg = iceberg_type(source)
     if iceberg is None:
         return None
     applied = parse_transform(transform)
@@ -57,7 +57,8 @@ def _bucket_of_uuid(transform: str) -> Callable[[str], int | None]:
     return bucket
 
 
-def _iceberg_type(t: pa.DataType) -> IcebergType | None:
+def iceberg_type(t: pa.DataType) -> IcebergType | None:
+    """Iceberg's type of plain values; None where it has none."""
     from pyiceberg import types
 
     if is_integer(t):

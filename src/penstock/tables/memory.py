@@ -36,7 +36,7 @@ from penstock.prune.facts import Bounds, Exact, Fact
 from penstock.prune.judge import Pruner
 from penstock.prune.ordered_keys import is_comparable
 from penstock.prune.plan import Plan, make_plan
-from penstock.prune.transform_functions import transform_function
+from penstock.prune.transform_functions import iceberg_type, transformed_array
 from penstock.stream.feed import Feed
 from penstock.stream.stream_options import StreamOptions
 from penstock.tables.description import Description
@@ -160,16 +160,14 @@ class MemoryDescription(Description):
 
 
 def _partition_column(rows: pa.Table, field: PartitionField) -> pa.Array:
-    """The partition value of each row: PyIceberg's transform on the distinct source values."""
+    """The partition value of each row, by PyIceberg's transforms."""
     assert field.source.type is not None
     source = read_column(rows, field.source.path, field.source.type)
     if field.transform == "identity":
         return source
-    function = transform_function(field.transform, field.source.type)
-    assert function is not None
-    encoded = source.dictionary_encode()
-    results = [function(value) for value in from_arrow(encoded.dictionary)]
-    return to_arrow(results, field.type).take(encoded.indices)
+    kind = iceberg_type(field.source.type)
+    assert kind is not None
+    return transformed_array(source, field.transform, kind).cast(field.type)
 
 
 def _groups(keys: Sequence[pa.Array], count: int) -> list[npt.NDArray[Any]]:
