@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from pyiceberg.manifest import (
     DATA_FILE_TYPE,
@@ -78,7 +78,13 @@ def read_entries(manifest: ManifestFile, io: FileIO) -> list[ManifestEntry]:
         types={-1: ManifestEntry, 2: DataFile},
         enums={0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent},
     )
-    return [_inherit_from_manifest(entry, manifest) for entry in entries if entry.status != ManifestEntryStatus.DELETED]
+    live = [entry for entry in entries if entry.status != ManifestEntryStatus.DELETED]
+    for entry in live:  # a uuid as the bytes that new entries have, for both are sorted and summarized together
+        partition = entry.data_file.partition
+        for i, value in enumerate(partition._data):
+            if isinstance(value, UUID):
+                partition[i] = value.bytes
+    return [_inherit_from_manifest(entry, manifest) for entry in live]
 
 
 class Manifests:
