@@ -30,8 +30,9 @@ def main() -> int:
         from tests.fuzz.world import CELLS
 
         if options.faults:
-            return int(None in find_faults(options.seed, Path(root), sessions()).values())
-        run = Run(options.seed, Path(root), sessions(), size=options.size or CELLS)
+            times = find_faults(options.seed, Path(root), sessions(), options.fault, options.size or CELLS)
+            return int(None in times.values())
+        run = Run(options.seed, Path(root), sessions(), size=options.size or CELLS, together=options.together)
         _worlds(run, options)
         _report(run, options.refusals)
         return 1 if run.failures or run.broken else 0
@@ -45,10 +46,12 @@ def _worlds(run: Run, options: argparse.Namespace) -> None:
         left = options.seconds - (time.monotonic() - start)
         if left <= 0:
             return
-        shown = len(run.failures)
+        shown, troubles = len(run.failures), len(run.broken)
         run.run([each], left, int(number) if number else None, _cells(options.cells))
         for failure in run.failures[shown:]:
             print(failure)
+        for trouble in run.broken[troubles:]:
+            print(f"BROKEN {trouble}")
         counts = ", ".join(f"{run.coverage.outcomes[name]} {name}" for name in ("right", "refused", "wrong"))
         print(f"{time.monotonic() - start:.0f} s: world {each}, {counts}, {len(run.broken)} broken", flush=True)
         if len(run.broken) >= MOST_BROKEN:
@@ -69,8 +72,6 @@ def _report(run: Run, refusals: int) -> None:
         print(f"DuckDB disagrees with Spark: {doubt}")
     for refusal, count in run.refusals.most_common(refusals):
         print(f"refused {count} times: {refusal}")
-    for trouble in run.broken:
-        print(f"BROKEN {trouble}")
     print(f"{run.worlds} worlds, {len(run.failures)} wrong, {len(run.broken)} broken, seed {run.seed}")
 
 
@@ -82,8 +83,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="when to stop")
     parser.add_argument("--worlds", type=int, default=sys.maxsize, help="after how many tables to stop")
     parser.add_argument("--faults", action="store_true", help="plant faults, and say how long it takes to find each")
+    parser.add_argument("--fault", default="", help="with --faults: only those with this in their names")
     parser.add_argument("--case", help="only this one: the number of a world, or world.predicate")
     parser.add_argument("--cells", default="", help="only these cells, as a failure names them, separated by ;")
+    parser.add_argument("--together", action="store_true", help="a table of each kind in every world")
     parser.add_argument("--size", type=int, help="how many cells a world has, as a failure names it")
     parser.add_argument("--refusals", type=int, default=0, help="how many kinds of refusals to list")
     return parser.parse_args()

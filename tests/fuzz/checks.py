@@ -6,13 +6,17 @@ for which the predicate is true, and none be taken whole that holds one for whic
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum
+from typing import Any
+
+import pyarrow as pa
 
 from penstock.errors import PenstockError
 from penstock.prune.verdict import Verdict
 from tests.fuzz.layout import Layout, local
 from tests.fuzz.oracle import Answer
+from tests.fuzz.rows import ID, physical
 
 
 class Outcome(Enum):
@@ -27,10 +31,10 @@ Checked = tuple[Outcome, str]
 Check = Callable[[Layout, str, Answer], Checked]
 
 
-def guarded(check: Check, layout: Layout, text: str, answer: Answer) -> Checked:
+def guarded(check: Callable[..., Checked], *arguments: Any) -> Checked:
     """A check in which only Penstock's own errors are refusals."""
     try:
-        return check(layout, text, answer)
+        return check(*arguments)
     except PenstockError as error:
         return Outcome.REFUSED, f"{type(error).__name__}: {str(error).splitlines()[0][:200]}"
     except Exception as error:
@@ -89,3 +93,26 @@ def compare(layout: Layout, answer: Answer, ids: list[int]) -> Checked:
     if lost or invented:
         return Outcome.WRONG, f"loses rows {sorted(lost)[:5]} and invents {sorted(invented)[:5]}"
     return Outcome.RIGHT, ""
+
+
+def compare_content(table: pa.Table, rows: pa.Table, live: Iterable[int]) -> Checked:
+    """Every value of every live row, as it was written; the id of a row is its place in `rows`."""
+    ids = sorted(live)
+    table, expected = table.sort_by(ID), rows.take(pa.array(ids, pa.int64()))
+    if table.column(ID).to_pylist() != ids:
+        return Outcome.WRONG, "has other rows"
+    for name in expected.schema.names:
+        ours, theirs = _comparable(table.column(name)), _comparable(expected.column(name))
+        if ours != theirs:
+            place = next(i for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b)
+            return Outcome.WRONG, f"{name} of row {ids[place]} is {ours[place]}, not {theirs[place]}"
+    return Outcome.RIGHT, ""
+
+
+def _comparable(values: pa.ChunkedArray) -> list[str]:
+    if pa.types.is_struct(values.type):
+        flat = [_comparable(column) for column in pa.table({"c": values}).flatten().columns]
+        return [" ".join(parts) for parts in zip(*flat, strict=True)]
+    if pa.types.is_map(values.type):
+        return [repr(v if v is None else sorted(v)) for v in values.to_pylist()]
+    return [repr(value) for value in physical(values)]

@@ -6,14 +6,16 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from tests.fuzz.cells import Cell, all_cells, zoned_cells
+from tests.fuzz.managed_case import CHANGES
 
 ZONES = ("UTC", "America/New_York", "Pacific/Apia", "Asia/Kolkata", "Australia/Lord_Howe")
-_READS = ("plan", "arrow", "where", "sql", "join", "stream")
+_READS = ("plan", "arrow", "where", "sql", "join", "sql join", "rows", "sql rows", "stream")
 _EXACT = ("count", "extremes")
 PATHS = {
     "hive": _READS,
     "iceberg": (*_READS, *_EXACT),
-    "managed": (*_READS, *_EXACT, "append", "delete", "overwrite", "compact", "set_coalesce", "set_shred"),
+    "managed": (*_READS, *_EXACT, *CHANGES, "append", "time travel"),
+    "memory": ("plan", "arrow"),
 }
 
 
@@ -55,7 +57,7 @@ class Coverage:
         lines.append("forms: " + _counts(self.forms))
         lines.append("settings: " + _counts(self.settings))
         missing = [str(cell) for cell in self.missing_cells()]
-        lines += [f"not covered: {text}" for text in [*missing, *(" ".join(p) for p in self.missing_paths())][:60]]
+        lines += [f"not covered: {text}" for text in [*(" ".join(p) for p in self.missing_paths()), *missing][:60]]
         return "\n".join(lines)
 
 

@@ -23,10 +23,11 @@ import pyiceberg.io.pyarrow as pyiceberg_files
 from penstock.expr import simplify
 from penstock.expr.functions import laws
 from penstock.expr.functions.function import RISING
-from penstock.expr.tree import TRUE, Call, In, Literal
+from penstock.expr.tree import TRUE, Call, In, IsNull, Literal, Or
 from penstock.prune import facts, residual, transforms
 from penstock.prune import ordered_keys as keys
 from penstock.prune.domain import Domain
+from penstock.spark.catalog import row_changes, versions
 from penstock.tables.iceberg.manifest import entrywise
 from penstock.tables.iceberg.manifest import logical_values as logical
 from penstock.tables.iceberg.manifest.manifest_cache import default_cache
@@ -34,7 +35,7 @@ from penstock.tables.iceberg.metadata import catalogs as opened
 from penstock.tables.iceberg.scan import reader as iceberg_read
 from tests.fuzz.run import Failure, Prepared, Run
 from tests.fuzz.session import Sessions
-from tests.fuzz.world import draw_world
+from tests.fuzz.world import CELLS, draw_world
 
 _CUT = "truncate_upper_bound_text_string"
 _FEW = 30  # worlds until a fault counts as not found
@@ -150,18 +151,39 @@ def _open_end(with_null: Any) -> Any:
     return wrong
 
 
+def _newest(rows: Any) -> Any:
+    """The version that a query names is forgotten."""
+    return lambda self, spark, hidden: rows(dataclasses.replace(self, table=self.lake.table(self.name)), spark, hidden)
+
+
+def _or_null(condition: Any) -> Any:
+    def wrong(*arguments: Any) -> Any:
+        known = condition(*arguments)
+        return None if known is None else Or((known, IsNull(known)))
+
+    return wrong
+
+
+def _everything(change_rows: Any) -> Any:
+    def wrong(table: Any, loaded: Any, mode: str, statement: Any, rows: Any) -> None:
+        is_dynamic = statement is not None and statement["kind"] == "dynamic"
+        table.overwrite(rows) if is_dynamic else change_rows(table, loaded, mode, statement, rows)
+
+    return wrong
+
+
 def _faults() -> tuple[Fault, ...]:
     from penstock.prune import truth
 
-    lake = ("iceberg", "managed")
+    lake, managed = ("iceberg", "managed"), ("managed",)
     return (
         Fault("a law is declared where there is none", laws, "_law_of", _invented),
         Fault("the slack of a law is dropped", laws, "_law_of", _slack_dropped),
         Fault("the last digit of decimals is lost", keys, "to_unscaled", _digit_lost),
-        Fault("a tuple is dropped from a record", logical, "read_tuples", _tuple_dropped, ("managed",)),
+        Fault("a tuple is dropped from a record", logical, "read_tuples", _tuple_dropped, managed),
         Fault("a null count is taken for zero", facts.Bounds, "may_be_null", _nothing_is("null"), lake),
         Fault("NaN is forgotten beside bounds", facts.Bounds, "may_be_nan", _nothing_is("NaN"), lake),
-        Fault("an upper bound is cut and not raised", pyiceberg_files, _CUT, lambda _: _cut, ("managed",), writes=True),
+        Fault("an upper bound is cut and not raised", pyiceberg_files, _CUT, lambda _: _cut, managed, writes=True),
         Fault("NOT IN forgets its NULL", simplify, "_membership", _null_forgotten),
         Fault("equality deletes are ignored", iceberg_read, "listed", _no_deletes, ("iceberg",)),
         Fault("the residual of a kept file is dropped", residual, "residuals", _residual_dropped),
@@ -173,23 +195,35 @@ def _faults() -> tuple[Fault, ...]:
             entrywise.ExactDecoder,
             "read_double",
             lambda _: lambda self: self._decoder.read_double(),
-            ("managed",),
+            managed,
             writes=True,
         ),
+        Fault(
+            "SQL reads the newest version, whichever it names", versions.TableVersion, "rows", _newest, managed, True
+        ),
+        Fault("a condition of SQL takes NULL for true", row_changes, "_condition", _or_null, managed, True),
+        Fault("INSERT OVERWRITE of partitions replaces all", versions, "change_rows", _everything, managed, True),
     )
 
 
-def find_faults(seed: str, root: Path, sessions: Sessions) -> dict[str, float | None]:
-    """The seconds until each fault was found, what its worlds took to make included; None where it was not."""
-    spent = dict.fromkeys((fault.name for fault in _faults()), 0.0)
+def find_faults(
+    seed: str, root: Path, sessions: Sessions, only: str = "", cells: int = CELLS
+) -> dict[str, float | None]:
+    """The seconds until each fault was found, what its worlds took to make included; None where it was not.
+
+    `only` is a part of the names of the faults to look for.
+    """
+    planted = [fault for fault in _faults() if only in fault.name]
+    spent = dict.fromkeys((fault.name for fault in planted), 0.0)
     times: dict[str, float | None] = dict.fromkeys(spent)
     for number in range(_FEW):
-        world = draw_world(seed, number)
-        waiting = [fault for fault in _faults() if times[fault.name] is None and world.kind in fault.kinds]
+        world = draw_world(seed, number, cells=cells)
+        waiting = [fault for fault in planted if times[fault.name] is None and world.kinds[0] in fault.kinds]
         if not waiting:
             continue
         start = time.monotonic()
         with Run(seed, root, sessions).prepared(world) as prepared:
+            prepared.memory = None
             sound = Run(seed, root, sessions)
             sound.ask_core(prepared)
             known = frozenset((failure.path.split()[1], failure.case) for failure in sound.failures)
@@ -200,7 +234,7 @@ def find_faults(seed: str, root: Path, sessions: Sessions) -> dict[str, float | 
                 spent[fault.name] += preparation + time.monotonic() - start
                 if failure is not None:
                     times[fault.name] = spent[fault.name]
-                    print(f"{fault.name}: found in {spent[fault.name]:.0f} s\n{failure}", flush=True)
+                    print(f"{fault.name}: found in {spent[fault.name]:.0f} s, world {number}\n{failure}", flush=True)
     for name in (name for name, seconds in times.items() if seconds is None):
         print(f"{name}: NOT FOUND in {spent[name]:.0f} s", flush=True)
     return times
@@ -210,11 +244,11 @@ def _first_failure(fault: Fault, prepared: Prepared, run: Run) -> Failure | None
     """What is wrong with the fault; the table is opened again, so that nothing of it is remembered."""
     for memory in (opened._batches, opened._lists, default_cache):
         memory.cache_clear()
-    layout = prepared.layout
+    (layout,) = prepared.layouts
     with fault.planted():
         if fault.writes:
-            layout = run.layout(prepared.world, run.root / uuid.uuid4().hex, prepared.answers)
+            layout = run.layout(prepared.world, layout.kind, run.root / uuid.uuid4().hex, prepared.answers)
         elif layout.lake is not None:
             layout = dataclasses.replace(layout, table=layout.lake.table(layout.name))
-        run.ask_core(dataclasses.replace(prepared, layout=layout), stop=True)
+        run.ask_core(dataclasses.replace(prepared, layouts=(layout,)), stop=True)
     return run.failures[0] if run.failures else None

@@ -21,7 +21,9 @@ from tests.fuzz.predicates import quote
 from tests.fuzz.rows import Rows, physical
 from tests.fuzz.values import TIMESTAMP, digits
 
+NAME = "raw.declared"
 _UTC = ZoneInfo("UTC")
+_SMALLEST = 2.0**-126
 _NAMES = ("part-{}.parquet", "{:06d}_0", "data {}.parq", "part-{}.snappy.parquet")
 _PARTITIONABLE = ("boolean", "tinyint", "smallint", "int", "bigint", "string", "date", "timestamp", "timestamp_ntz")
 _PARTITIONABLE += ("decimal(9,2)", "decimal(18,6)", "decimal(38,10)", "decimal(38,0)", "float", "double")
@@ -41,7 +43,9 @@ def hive_layout(rng: Random, rows: Rows, root: Path, zone: str) -> Layout:
     by = ", ".join(f"{quote(key)} {type_name(rows.table.schema.field(key).type)}" for key in keys)
     table = penstock.hive(root, by, data, timezone=zone, cache_seconds=rng.choice([0, 3600, 3600]))
     live = frozenset().union(*files.values())
-    return Layout("hive", table, files, live, f"hive by {by}", operations=["write"])
+    lake = penstock.connect(root.with_name("lake of hive"), timezone=zone)
+    lake.register(NAME, table)
+    return Layout("hive", table, files, live, f"hive by {by}", lake, NAME, operations=["write"])
 
 
 def _writing(rng: Random) -> dict[str, Any]:
@@ -85,6 +89,8 @@ def _text(value: Any, t: pa.DataType, zone: str) -> str | None:
     if pa.types.is_floating(t):
         if not math.isfinite(value):
             return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        if t == pa.float32() and 0 < abs(value) < _SMALLEST:
+            return None  # Penstock reads no text as one of the smallest floats, and refuses the directory
         return repr(float(value)) if t == pa.float64() else str(pc.cast(pa.scalar(value, t), pa.string()).as_py())
     if pa.types.is_decimal(t):
         return f"{digits(value, t.scale):f}"

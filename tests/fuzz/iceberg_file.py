@@ -18,10 +18,11 @@ from pyiceberg.types import DateType, DecimalType, IntegerType, LongType, Timest
 from tests.fuzz.literals import date_text
 from tests.fuzz.manifest_bounds import statistics
 from tests.fuzz.rows import physical
+from tests.fuzz.uuids import as_stored
 from tests.fuzz.values import DAY, digits
 
 DROPPED = "dropped"  # a column that every file has until the schema evolves
-_UNWRITTEN = object()
+UNWRITTEN = object()
 _MOMENTS = (TimestampType, TimestamptzType)
 
 
@@ -33,26 +34,26 @@ def by_tuple(table: Table, group: pa.Table, names: dict[str, str]) -> list[tuple
         source = table.schema().find_field(part.source_id)
         transform = part.transform.transform(source.field_type)
         values = physical(group.column(given[source.name]))
-        columns.append([_transformed(value, source.field_type, transform) for value in values])
+        columns.append([transformed(value, source.field_type, transform) for value in values])
     tuples = [list(values) for values in zip(*columns, strict=True)] or [[] for _ in range(group.num_rows)]
     positions: dict[str, list[int]] = {}
     for i, values in enumerate(tuples):
-        if _UNWRITTEN not in values:
+        if UNWRITTEN not in values:
             positions.setdefault(repr(values), []).append(i)
     return [(tuples[chosen[0]], group.take(pa.array(chosen))) for chosen in positions.values()]
 
 
-def _transformed(value: Any, kind: Any, transform: Any) -> Any:
+def transformed(value: Any, kind: Any, transform: Any) -> Any:
     """A partition value; numbers wrap around as in Java, and what PyIceberg cannot write is left out."""
     if value is None:
         return None
     days = value if isinstance(kind, DateType) else value // DAY if isinstance(kind, _MOMENTS) else 0
     if date_text(days) is None:
-        return _UNWRITTEN
+        return UNWRITTEN
     with decimal.localcontext(prec=80):  # PyIceberg truncates decimals in the context of its caller
         made = transform(_internal(value, kind))
         if isinstance(kind, DecimalType) and isinstance(made, decimal.Decimal):
-            return made if abs(made.scaleb(kind.scale)) < 10**kind.precision else _UNWRITTEN
+            return made if abs(made.scaleb(kind.scale)) < 10**kind.precision else UNWRITTEN
     bits = {IntegerType: 32, LongType: 64}.get(type(kind))
     return made if bits is None or made is None else (made + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
 
@@ -71,7 +72,7 @@ def data_file(rng: Random, table: Table, rows: pa.Table, values: list[Any], name
     target = schema_to_pyarrow(schema, include_field_ids=True)
     given = {DROPPED: DROPPED} | {names.get(name, name): name for name in rows.schema.names}
     rows = rows.append_column(DROPPED, pa.array(range(rows.num_rows), pa.int32()))
-    arrays = [_stored(rows.column(given[f.name]).combine_chunks(), f.type) for f in target]
+    arrays = [as_stored(rows.column(given[f.name]).combine_chunks(), f.type) for f in target]
     path = f"{table.location()}/data/{uuid.UUID(int=rng.getrandbits(128))}.parquet"
     options = {"use_dictionary": rng.random() < 0.5, "write_page_index": rng.random() < 0.3}
     output = table.io.new_output(path)
@@ -90,11 +91,3 @@ def data_file(rng: Random, table: Table, rows: pa.Table, values: list[Any], name
         key_metadata=None,
         **statistics(rng, schema.fields, columns),
     )
-
-
-def _stored(values: pa.Array, t: pa.DataType) -> pa.Array:
-    """A column as it is stored; the text of a uuid becomes its 16 bytes."""
-    if isinstance(t, pa.UuidType) or pa.types.is_fixed_size_binary(t):
-        raw = pa.array([None if v is None else uuid.UUID(v).bytes for v in values.to_pylist()], pa.binary(16))
-        return raw if pa.types.is_fixed_size_binary(t) else pa.ExtensionArray.from_storage(t, raw)
-    return values.cast(t)

@@ -24,7 +24,13 @@ class Layout:
     description: str
     lake: Any = None
     name: str = ""
+    catalog: str = ""  # under which Spark knows the lake
     operations: list[str] = field(default_factory=list)
+
+    @property
+    def sql_name(self) -> str:
+        """The table's name in Spark SQL; empty when no lake has it."""
+        return f"{self.catalog}.{self.name}" if self.catalog else ""
 
 
 def ids_of(path: str) -> frozenset[int]:

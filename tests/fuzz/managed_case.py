@@ -1,4 +1,7 @@
-"""The life of a managed table: append, overwrite, delete, compact, changed rules; its rows are checked after each."""
+"""The life of a managed table: append, overwrite, delete, compact, changed rules, and the statements of Spark SQL.
+
+Its rows are checked after each step, and in the end so are earlier snapshots.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,12 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
+from pyiceberg.schema import Schema
+from pyiceberg.types import NestedField
 
 import penstock
 from penstock.errors import EvaluationError, PenstockError
+from penstock.lake.create import iceberg_schema
 from tests.fixtures.iceberg_deletes import data_files
 from tests.fuzz.checks import Checked, Outcome
 from tests.fuzz.layout import Layout, ids_of, local
@@ -19,6 +25,9 @@ from tests.fuzz.literals import literal
 from tests.fuzz.oracle import Answer
 from tests.fuzz.predicates import Predicate
 from tests.fuzz.rows import ID, Rows, physical
+from tests.fuzz.session import SPARK_ERRORS, Sessions
+from tests.fuzz.sql_steps import STEPS, Situation, Statements, dynamic_change, partition_keys, view_of
+from tests.fuzz.uuids import iceberg_type
 from tests.fuzz.values import KEYS, UUID
 
 NAME = "web.managed"
@@ -36,7 +45,8 @@ _TRANSFORMS = {
     "double": ("{}",),
     UUID: ("{}", "bucket(3, {})"),
 }
-_CHANGES = ("delete", "delete", "overwrite", "compact", "compact", "set_coalesce", "set_shred")
+CHANGES = ("delete", "delete", "overwrite", "dynamic", "compact", "compact", "set_coalesce", "set_shred", *STEPS)
+
 Note = Callable[[str, str, Checked], None]
 
 
@@ -48,9 +58,12 @@ class Life:
     rows: Rows
     answers: dict[str, Answer | str]
     rng: Random
+    sql: Statements
     by: Sequence[str] = ()
     live: set[int] = field(default_factory=set)
     events: list[str] = field(default_factory=list)
+    operations: set[str] = field(default_factory=set)
+    snapshots: dict[int, frozenset[int]] = field(default_factory=dict)  # their rows
 
     def step(self, what: str, text: str, change: Callable[[], Any], expected: set[int]) -> Checked:
         """One change: the table must have the expected rows after it, or the same as before when it is refused."""
@@ -58,17 +71,29 @@ class Life:
             change()
         except PenstockError as error:
             return self._compare(Outcome.REFUSED, f"{type(error).__name__}: {error}")
+        except SPARK_ERRORS as error:
+            return Outcome.WRONG, f"{text} raises {type(error).__name__}: {str(error)[:300]}"
         except Exception as error:
             return Outcome.WRONG, f"{what} raises {type(error).__name__}: {str(error)[:300]}"
         self.live = expected
-        self.events.append(f"{what} {text}".strip())
+        self.events.append(f"{what} {text}".strip()[:200])
+        self.operations.add(what)
         return self._compare(Outcome.RIGHT, "")
 
+    def append(self, ids: set[int], note: Note) -> None:
+        """Add rows, unless there are none."""
+        if ids:
+            chunk = self.rows.table.take(pa.array(sorted(ids), pa.int64()))
+            note("append", "", self.step("append", "", lambda: self.table.append(chunk), self.live | ids))
+
     def _compare(self, outcome: Outcome, message: str) -> Checked:
-        ids = self.table.arrow(columns=[ID]).column(ID).to_pylist()
+        ids = self.table.refresh().arrow(columns=[ID]).column(ID).to_pylist()
         if sorted(ids) != sorted(self.live):
             lost, extra = self.live - set(ids), set(ids) - self.live
             return Outcome.WRONG, f"rows lost {sorted(lost)[:5]}, rows left over {sorted(extra)[:5]} ({message})"
+        snapshot = self.table.table.current_snapshot()
+        if snapshot is not None:
+            self.snapshots[snapshot.snapshot_id] = frozenset(self.live)
         return self._look_up(outcome, message)
 
     def _look_up(self, outcome: Outcome, message: str) -> Checked:
@@ -97,33 +122,42 @@ def managed_layout(
     predicates: Sequence[Predicate],
     answers: dict[str, Answer | str],
     note: Note,
+    sessions: Sessions,
 ) -> Layout:
     """A table after a random life; `note` takes what came of each step."""
     root.mkdir(parents=True)
     lake = penstock.connect(root, timezone=zone)
-    by, coalesced = _partitioning(rng, rows)
+    by, coalesced = partitioning(rng, rows)
     shred = {c: _keys(rng) for c, t in rows.types.items() if t == "map" and rng.random() < 0.7}
-    table = lake.create_table(NAME, rows.table.schema, by, coalesce=coalesced or None, shred=shred or None)
-    life = Life(table, rows, answers, rng, by, events=[f"partition by {by}, coalesce {coalesced}, shred {shred}"])
+    schema = _with_uuids(rows) if rng.random() < 0.5 else rows.table.schema
+    table = lake.create_table(NAME, schema, by, coalesce=coalesced or None, shred=shred or None)
+    sql = Statements(sessions.judged, sessions.attach(lake), NAME, "all_rows")
+    view_of(sessions.judged, rows.table, root / "rows.parquet", sql.view)
+    life = Life(table, rows, answers, rng, sql, by)
+    life.events.append(
+        f"partition by {by}, coalesce {coalesced}, shred {shred}{', uuid' * (schema is not rows.table.schema)}"
+    )
     groups = rows.groups()
     parts = [groups[i::3] for i in range(3)]
     certain = [p.text for p in predicates if isinstance(a := answers[p.text], Answer) and not a.raised.any()]
-    changes = rng.sample(_CHANGES, len(_CHANGES))
+    changes = rng.sample(CHANGES, len(CHANGES))
     for number, part in enumerate(parts):
-        if part:
-            chunk = pa.concat_tables(part)
-            expected = life.live | set(chunk.column(ID).to_pylist())
-            note("append", "", life.step("append", "", lambda chunk=chunk: life.table.append(chunk), expected))
+        life.append({i for group in part for i in group.column(ID).to_pylist()} - life.live, note)
         for what in changes[number :: len(parts)]:
             _change(rng, what, life, certain, by, note)
+    missing = set(range(rows.table.num_rows)) - life.live
+    if len(missing) > len(life.live):  # statements have removed most of them
+        life.append(missing, note)
+    for _ in range(2):
+        text, checked = _earlier(life, certain)
+        note("time travel", text, checked)
     files = {local(f.file_path): ids_of(local(f.file_path)) for f in data_files(life.table.table)}
-    operations = sorted({event.split()[0] for event in life.events})
     description = "managed: " + "; ".join(life.events)
-    note("content", "", _content(life))
-    return Layout("managed", life.table, files, frozenset(life.live), description, lake, NAME, operations)
+    live = frozenset(life.live)
+    return Layout("managed", life.table, files, live, description, lake, NAME, sql.catalog, sorted(life.operations))
 
 
-def _partitioning(rng: Random, rows: Rows) -> tuple[list[str], list[str]]:
+def partitioning(rng: Random, rows: Rows) -> tuple[list[str], list[str]]:
     """What the table is partitioned by, and which of the plain columns share files."""
     candidates = [c for c, t in rows.types.items() if t in _TRANSFORMS and c.isidentifier() and c.isascii()]
     fields, coalesced = [], []
@@ -144,15 +178,26 @@ def _keys(rng: Random) -> Any:
 
 
 def _change(rng: Random, what: str, life: Life, certain: Sequence[str], by: list[str], note: Note) -> None:
-    where = rng.choice(certain) if certain else "id < 5"
-    answer = life.answers.get(where)
-    matching = answer.ids & life.live if isinstance(answer, Answer) else {i for i in life.live if i < 5}
+    where, every = _condition(life, certain)
+    keys = partition_keys(life.rows, by, life.table.table.schema())
+    now = Situation(rng, life.rows, frozenset(life.live), life.sql, by, keys, where, every)
+    if what in STEPS:
+        statement = STEPS[what](now)
+        text = statement.text
+        checked = life.step(what, text, lambda: life.sql.run(text, statement.mode), statement.expected)
+        note(what, text, checked)
+        return
+    matching = every & life.live
     if what == "delete":
         checked = life.step(what, where, lambda: life.table.delete(where), life.live - matching)
     elif what == "overwrite":
         kept = set(rng.sample(sorted(matching), len(matching) // 2))
         again = life.rows.table.take(pa.array(sorted(kept), pa.int64()))
         checked = life.step(what, where, lambda: life.table.overwrite(again, where), life.live - matching | kept)
+    elif what == "dynamic":
+        ids, expected = dynamic_change(now)
+        put = life.rows.table.take(pa.array(ids, pa.int64()))
+        checked = life.step(what, str(ids), lambda: life.table.overwrite(put, dynamic=True), expected)
     elif what == "compact":
         checked = life.step(what, "", life.table.compact, life.live)
     elif what == "set_coalesce":
@@ -166,22 +211,34 @@ def _change(rng: Random, what: str, life: Life, certain: Sequence[str], by: list
     note(what, where, checked)
 
 
-def _content(life: Life) -> Checked:
-    """Every value of every row that is left, as it was written."""
-    table = life.table.arrow().sort_by(ID)
-    expected = life.rows.table.take(pa.array(sorted(life.live), pa.int64()))
-    for name in expected.schema.names:
-        ours, theirs = _comparable(table.column(name)), _comparable(expected.column(name))
-        if ours != theirs:
-            place = next(i for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b)
-            return Outcome.WRONG, f"{name} of row {sorted(life.live)[place]} is {ours[place]}, not {theirs[place]}"
-    return Outcome.RIGHT, ""
+def _condition(life: Life, certain: Sequence[str]) -> tuple[str, frozenset[int]]:
+    """A condition for which Spark raises nowhere, and all rows that match."""
+    where = life.rng.choice(certain) if certain else f"{ID} < 5"
+    answer = life.answers.get(where)
+    return where, frozenset(answer.ids if isinstance(answer, Answer) else range(5))
 
 
-def _comparable(values: pa.ChunkedArray) -> list[str]:
-    if pa.types.is_struct(values.type):
-        flat = [_comparable(column) for column in pa.table({"c": values}).flatten().columns]
-        return [" ".join(parts) for parts in zip(*flat, strict=True)]
-    if pa.types.is_map(values.type):
-        return [repr(v if v is None else sorted(v)) for v in values.to_pylist()]
-    return [repr(value) for value in physical(values)]
+def _with_uuids(rows: Rows) -> Schema:
+    """The schema with uuids in the place of their texts."""
+    plain = iceberg_schema(rows.table.schema)
+    kinds = [(f, iceberg_type(f.field_type, rows.types.get(f.name, ""))) for f in plain.fields]
+    return Schema(*(NestedField(f.field_id, f.name, kind, required=False) for f, kind in kinds))
+
+
+def _earlier(life: Life, certain: Sequence[str]) -> tuple[str, Checked]:
+    """An earlier snapshot has the rows that it had."""
+    where, matching = _condition(life, certain)
+    snapshot, live = life.rng.choice([*life.snapshots.items()])
+    text = f"SELECT {ID} FROM {life.sql.table} VERSION AS OF {snapshot} WHERE {where}"
+    try:
+        ids = [row[0] for row in life.sql.run(text).collect()]
+        plain = life.table.at(snapshot).arrow(columns=[ID]).column(ID).to_pylist()
+    except PenstockError as error:
+        return text, (Outcome.REFUSED, f"{type(error).__name__}: {error}")
+    except SPARK_ERRORS as error:
+        return text, (Outcome.WRONG, f"raises {type(error).__name__}: {str(error)[:300]}")
+    if sorted(ids) != sorted(matching & live):
+        return text, (Outcome.WRONG, f"returns {sorted(ids)[:9]} and not {sorted(matching & live)[:9]}")
+    if sorted(plain) != sorted(live):
+        return text, (Outcome.WRONG, "the table at that snapshot has other rows")
+    return text, (Outcome.RIGHT, "")

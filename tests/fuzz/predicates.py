@@ -11,11 +11,12 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tests.fuzz.cells import INTERVALS, Call, Cell, Constant, calls
 from tests.fuzz.literals import literal, loose_literal, quoted
 from tests.fuzz.rows import ID, Rows, arrow_type, physical
-from tests.fuzz.values import KEYS, NESTED, SCALARS, draw, neighbour
+from tests.fuzz.values import KEYS, SCALARS, draw, neighbour
 
 COMPARISONS = ("=", "<>", "!=", "==", "<", "<=", ">", ">=", "<=>")
 _ORDERED = ("=", "<", "<=", ">", ">=", "BETWEEN")
@@ -81,7 +82,7 @@ class Generator:
     def of_column(self, column: str) -> Predicate:
         """A plain comparison of a column with values that it has."""
         t = arrow_type(self.rows.types[column])
-        if t in NESTED.values():
+        if pa.types.is_nested(t):
             return self._column_test()
         constants = [literal(self.value(column), t) for _ in range(3)]
         form = self.rng.choice((*_ORDERED, "IN", "NOT IN"))
@@ -155,23 +156,41 @@ class Generator:
         if self.rng.random() < 0.08:
             return Predicate(self.rng.choice(_OPAQUE).format(self._name(ID)), forms=frozenset(["opaque"]))
         term, t, column = self._term()
-        if t in NESTED.values():
+        if pa.types.is_list(t) and self.rng.random() < 0.7:  # Penstock does not know this function
+            known = [v for each in self.rows.table.column(column).to_pylist() for v in each or () if v is not None]
+            wanted = literal(self.rng.choice(known) if known else draw(self.rng, t.value_type), t.value_type)
+            return Predicate(f"array_contains({term}, {wanted})", forms=frozenset(["array_contains"]))
+        if pa.types.is_nested(t):
             form = self.rng.choice(["IS NULL", "IS NOT NULL"])
             return Predicate(f"{term} {form}", forms=frozenset([form]))
-        plain = column is not None and not (pa.types.is_floating(t) or pa.types.is_timestamp(t))
+        inside = self._inside(column, term)
+        if inside is not None:
+            return self._test(term, t, literal(self.rng.choice(inside), t) if inside else None)
+        plain = not (pa.types.is_floating(t) or pa.types.is_timestamp(t))
         return self._test(term, t, None, None, column, plain)
 
-    def _term(self) -> tuple[str, pa.DataType, str | None]:
-        """A column, a field of a struct, a key of a map, an element of an array, or the id."""
+    def _term(self) -> tuple[str, pa.DataType, str]:
+        """A column, a field of a struct, a key of a map, or the id, and the column that it is in."""
         column = self.rng.choice([ID, *self.rows.types])
         t = pa.int64() if column == ID else arrow_type(self.rows.types[column])
         if pa.types.is_struct(t) and self.rng.random() < 0.9:
             child = self.rng.choice(list(t))
-            return f"{self._name(column)}.{child.name}", child.type, None
+            return f"{self._name(column)}.{child.name}", child.type, column
         if pa.types.is_map(t) and self.rng.random() < 0.9:
             key = self.rng.choice([*KEYS, "missing"])
-            return f"{self._name(column)}[{quoted(key)}]", t.item_type, None
+            return f"{self._name(column)}[{quoted(key)}]", t.item_type, column
         return self._name(column), t, column
+
+    def _inside(self, column: str, term: str) -> list[Any] | None:
+        """The values of a field or a key that a term names; None when it names the column itself."""
+        values = self.rows.table.column(column)
+        if pa.types.is_struct(values.type):
+            return [v for v in physical(pc.struct_field(values, term.rpartition(".")[2])) if v is not None]
+        if pa.types.is_map(values.type):
+            key = term.rpartition("[")[2].strip("'[]")
+            entries = (pair for each in values.to_pylist() for pair in each or ())
+            return [value for k, value in entries if k == key and value is not None]
+        return None
 
     def _test(
         self,

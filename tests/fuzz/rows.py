@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tests.fuzz.values import KEYS, TYPES, UUID, around_a_turn, array, draw, draw_uuid, neighbour
+from tests.fuzz.values import KEYS, NESTED_UUIDS, TYPES, UUID, around_a_turn, array, draw, draw_uuid, neighbour
 
 ID = "id"
 _MODES = ("one", "one", "near", "near", "near", "near or null", "any", "any or null", "null")
@@ -41,7 +41,7 @@ class Rows:
 
 def arrow_type(name: str) -> pa.DataType:
     """The type under its short name, as predicates see it."""
-    return pa.string() if name == UUID else TYPES[name]
+    return pa.string() if name == UUID else (TYPES | NESTED_UUIDS)[name]
 
 
 def draw_rows(rng: Random, types: Sequence[str], zone: str, groups: int, most: int = 7) -> Rows:
@@ -68,17 +68,21 @@ def _names(rng: Random, types: Sequence[str]) -> dict[str, str]:
 def _part(rng: Random, name: str, zone: str, size: int) -> pa.Array:
     t = arrow_type(name)
     if pa.types.is_struct(t):
-        children = [_plain(rng, f.type, zone, size) for f in t]
+        children = [_uuids(rng, size) if f.name == "u" else _plain(rng, f.type, zone, size) for f in t]
         mask = pa.array([rng.random() < 0.1 for _ in range(size)])
         return pa.StructArray.from_arrays(children, fields=list(t), mask=mask)
     if pa.types.is_map(t):
-        columns = {key: _plain(rng, t.item_type, zone, size).to_pylist() for key in KEYS}
+        made = {key: _uuids(rng, size) if "uuid" in name else _plain(rng, t.item_type, zone, size) for key in KEYS}
+        columns = {key: values.to_pylist() for key, values in made.items()}
         shares = {key: rng.choice([0, 0.2, 0.8, 1]) for key in KEYS}
         maps: list[Any] = [
             None if rng.random() < 0.1 else [(k, columns[k][i]) for k in KEYS if rng.random() < shares[k]]
             for i in range(size)
         ]
         return pa.array(maps, t)
+    if pa.types.is_list(t) and "uuid" in name:
+        lists = [_uuids(rng, rng.randrange(4)).to_pylist() for _ in range(size)]
+        return pa.array([each if rng.random() < 0.9 else None for each in lists], t)
     if pa.types.is_list(t):
         return pa.array([rng.choice([None, [], [1], [1, None, 3], [rng.randrange(9)]]) for _ in range(size)], t)
     return _uuids(rng, size) if name == UUID else _plain(rng, t, zone, size)

@@ -9,7 +9,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pyspark.sql import DataFrame
@@ -17,20 +17,22 @@ from pyspark.sql import DataFrame
 from penstock.errors import PenstockWarning
 from tests.fuzz import checks, oracle
 from tests.fuzz.cells import Cell
-from tests.fuzz.checks import Checked, Outcome, guarded
+from tests.fuzz.checks import Checked, Outcome, compare_content, guarded
 from tests.fuzz.coverage import Coverage
 from tests.fuzz.hive_case import hive_layout
 from tests.fuzz.iceberg_case import iceberg_layout
 from tests.fuzz.layout import Layout
 from tests.fuzz.managed_case import managed_layout
+from tests.fuzz.memory_case import memory_layout
 from tests.fuzz.oracle import Answer
 from tests.fuzz.predicates import Predicate
 from tests.fuzz.session import SETTINGS, Sessions
-from tests.fuzz.spark_checks import check_join, check_sql, check_stream, check_where
-from tests.fuzz.world import CELLS, World, draw_world
+from tests.fuzz.spark_checks import check_join, check_rows, check_sql, check_stream, check_where
+from tests.fuzz.world import CELLS, KINDS, World, draw_world
 
-SPARK_QUESTIONS = 12  # of one world; the first go through streams and SQL, the rest through DataFrames
-_SPARK_PATHS = (("stream", check_stream), ("sql", check_sql), ("sql", check_sql), ("where", check_where))
+SPARK_QUESTIONS = 12  # of one layout, by SQL and DataFrames in turn
+_SPARK_PATHS = (("sql", check_sql), ("where", check_where))
+_IN_MEMORY = 0.3  # of the questions are asked of a table in memory too
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,8 @@ class Prepared:
     world: World
     flat: DataFrame
     answers: dict[str, Answer | str]
-    layout: Layout
+    layouts: tuple[Layout, ...]
+    memory: Layout | None = None
 
 
 @dataclass
@@ -79,6 +82,7 @@ class Run:
     refusals: Counter[str] = field(default_factory=Counter)
     worlds: int = 0
     size: int = CELLS  # of a world, in cells
+    together: bool = False  # whether a world has a table of each kind
     known: frozenset[tuple[str, str]] = frozenset()  # wrong answers that do not count: their paths and cases
 
     def run(
@@ -94,10 +98,13 @@ class Run:
             if time.monotonic() >= end:
                 return
             try:
-                with self.prepared(draw_world(self.seed, number, cells, cells=self.size)) as prepared:
+                with self.prepared(
+                    draw_world(self.seed, number, cells, cells=self.size, together=self.together)
+                ) as prepared:
                     self._second_opinion(prepared)
                     self.ask_core(prepared, only, end)
-                    self._ask_spark(prepared, only, end)
+                    for layout in prepared.layouts:
+                        self._ask_spark(prepared, layout, only, end)
             except Exception:
                 self.broken.append(f"world {number}{self._option(cells)}:\n{traceback.format_exc()}")
             self.worlds += 1
@@ -112,7 +119,9 @@ class Run:
             answers = oracle.ask(flat, world.predicates)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", PenstockWarning)
-                yield Prepared(world, flat, answers, self.layout(world, place, answers))
+                layouts = tuple(self.layout(world, kind, place, answers) for kind in world.kinds)
+                memory = memory_layout(world.rng("memory"), world.rows, world.zone)
+                yield Prepared(world, flat, answers, layouts, memory)
         finally:
             flat.unpersist()
             shutil.rmtree(place, ignore_errors=True)
@@ -125,18 +134,28 @@ class Run:
             if stop and self.failures:
                 return
             if time.monotonic() < end and only in (None, number):
-                self._ask(prepared.world, prepared.layout, number, predicate, prepared.answers[predicate.text])
+                in_memory = prepared.world.rng(f"memory of {number}").random() < _IN_MEMORY
+                memory = (prepared.memory,) if prepared.memory is not None and in_memory else ()
+                for layout in (*prepared.layouts, *memory):
+                    self._ask(prepared.world, layout, number, predicate, prepared.answers[predicate.text])
 
-    def layout(self, world: World, place: Path, answers: dict[str, Answer | str]) -> Layout:
-        """The table under test."""
-        rng = world.rng("layout")
-        if world.kind == "hive":
-            return hive_layout(rng, world.rows, place / "table", world.zone)
-        if world.kind == "iceberg":
-            return iceberg_layout(rng, world.rows, place / "table", world.zone)
+    def layout(self, world: World, kind: str, place: Path, answers: dict[str, Answer | str]) -> Layout:
+        """A table under test, which Spark knows by a name too."""
+        rng = world.rng(f"layout {kind}")
+        if kind != "managed":
+            make = hive_layout if kind == "hive" else iceberg_layout
+            plain = make(rng, world.rows, place / kind, world.zone)
+            return plain if plain.lake is None else replace(plain, catalog=self.sessions.attach(plain.lake))
         steps: list[tuple[str, str, Checked]] = []
         layout = managed_layout(
-            rng, world.rows, place / "table", world.zone, world.predicates, answers, lambda *step: steps.append(step)
+            rng,
+            world.rows,
+            place / kind,
+            world.zone,
+            world.predicates,
+            answers,
+            lambda *step: steps.append(step),
+            self.sessions,
         )
         for path, text, checked in steps:
             self.note(path, world, layout, str(world.number), text, checked)
@@ -152,41 +171,53 @@ class Run:
                 if ids != answer.ids:
                     self.doubts.append(text)
 
-    def _ask_spark(self, prepared: Prepared, only: int | None, end: float) -> None:
-        """Some of the predicates through Spark, under settings of this world."""
-        world, layout, flat = prepared.world, prepared.layout, prepared.flat
-        rng = world.rng("spark")
+    def _ask_spark(self, prepared: Prepared, layout: Layout, only: int | None, end: float) -> None:
+        """Some of the predicates through Spark, under settings of this world; joins, and all rows."""
+        world, flat = prepared.world, prepared.flat
+        rng = world.rng(f"spark {layout.kind}")
         setting = rng.choice(list(SETTINGS))
         self.sessions.set_up(world.zone, setting)
         chosen = rng.sample(range(len(world.predicates)), min(SPARK_QUESTIONS, len(world.predicates)))
         chosen = [number for number in chosen if only in (None, number)]
         answers = oracle.ask(flat, [world.predicates[number] for number in chosen])
         for place, number in enumerate(chosen):
-            path, check = _SPARK_PATHS[min(place, len(_SPARK_PATHS) - 1)]
+            path, check = _SPARK_PATHS[place % len(_SPARK_PATHS)]
+            if place == 0 and self._streams(world, layout):
+                path, check = "stream", check_stream
             text = world.predicates[number].text
             answer = answers[text]
             if isinstance(answer, Answer) and time.monotonic() < end:
                 checked = check(self.sessions, flat, layout, text, answer)
                 self.coverage.settings[setting] += 1
                 self.note(path, world, layout, f"{world.number}.{number}", f"{text} [{setting}]", checked)
-        for _ in range(2):
+        for path in ("join", "sql join"):
             if only is None and time.monotonic() < end:
-                text, checked = check_join(self.sessions, flat, layout, world.rows, rng)
-                self.note("join", world, layout, str(world.number), f"{text} [{setting}]", checked)
+                text, checked = check_join(self.sessions, flat, layout, world.rows, rng, by_name=path == "sql join")
+                self.note(path, world, layout, str(world.number), f"{text} [{setting}]", checked)
+        if only is None and time.monotonic() < end:
+            rows = guarded(lambda *_: compare_content(layout.table.arrow(), world.rows.table, layout.live), layout)
+            self.note("rows", world, layout, str(world.number), "", rows)
+            rows = guarded(lambda *_: check_rows(self.sessions, layout, world.rows), layout)
+            self.note("sql rows", world, layout, str(world.number), f"[{setting}]", rows)
+
+    def _streams(self, world: World, layout: Layout) -> bool:
+        """Whether a layout is streamed: each takes many seconds, so only one of a world is, in every other world."""
+        place = world.number // len(KINDS)
+        return layout.kind == world.kinds[place % len(world.kinds)] and place % 2 == 0
 
     def _ask(self, world: World, layout: Layout, number: int, predicate: Predicate, answer: Answer | str) -> None:
         if isinstance(answer, str):
             self.coverage.outcomes[f"Spark: {answer}"] += 1
             self.refusals[f"Spark, {answer}: {predicate.text[:150]}"] += 1
             return
-        rng = world.rng(f"paths of {number}")
+        rng = world.rng(f"{layout.kind} paths of {number}")
         outcome = self._check("plan", checks.check_plan, world, layout, number, predicate, answer)
         if outcome is Outcome.RIGHT:
             self.coverage.cells.update(predicate.cells)
             self.coverage.zoned.update((world.zone, cell) for cell in predicate.cells)
             self.coverage.forms.update(predicate.forms)
         paths = {"arrow": checks.check_arrow}
-        if layout.kind != "hive":
+        if layout.kind in ("iceberg", "managed"):
             paths |= {"count": checks.check_count, "extremes": checks.check_extremes}
         for path, check in paths.items():
             if rng.random() < (0.3 if path == "arrow" else 0.1):
@@ -222,4 +253,5 @@ class Run:
 
     def _option(self, cells: Sequence[Cell]) -> str:
         size = f" --size {self.size}" if self.size != CELLS else ""
+        size += " --together" * self.together
         return f"{size} --cells '{';'.join(map(str, cells))}'" if cells else size

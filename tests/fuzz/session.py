@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import penstock
 from tests.fixtures.spark_settings import COMPILED, INTERPRETED
 
+SPARK_ERRORS = (PySparkException, Py4JJavaError)  # the second: an exception of Java in a task, such as an overflow
 _START = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -64,6 +69,7 @@ class Sessions:
 
     judge: SparkSession
     judged: Any
+    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def set_up(self, zone: str, setting: str = "default") -> None:
         """The zone for both, and the settings; of those the judge gets only what changes answers."""
@@ -71,6 +77,12 @@ class Sessions:
             self.judged.conf.set(name, value)
         for name in _OF_MEANING:
             self.judge.conf.set(name, self.judged.conf.get(name))
+
+    def attach(self, lake: Any) -> str:
+        """The name of a catalog that is this lake, for Penstock's session."""
+        name = f"fuzzed_{next(self._numbers)}"
+        penstock.attach(self.judged, lake, name)
+        return name
 
 
 def sessions(spark: SparkSession | None = None) -> Sessions:

@@ -7,20 +7,18 @@ from collections.abc import Callable
 from random import Random
 
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from penstock.errors import PenstockError
-from tests.fuzz.checks import Checked, Outcome, compare
+from tests.fuzz.checks import Checked, Outcome, compare, compare_content
 from tests.fuzz.layout import Layout
 from tests.fuzz.oracle import Answer
 from tests.fuzz.predicates import quote
 from tests.fuzz.rows import ID, Rows
-from tests.fuzz.session import Sessions
+from tests.fuzz.session import SPARK_ERRORS, Sessions
+from tests.fuzz.values import SCALARS, UUID
 
 _names = itertools.count()
-_SPARK_ERRORS = (PySparkException, Py4JJavaError)  # the second: an exception of Java in a task, such as an overflow
 
 
 def check_where(sessions: Sessions, flat: DataFrame, layout: Layout, text: str, answer: Answer) -> Checked:
@@ -29,14 +27,14 @@ def check_where(sessions: Sessions, flat: DataFrame, layout: Layout, text: str, 
 
 
 def check_sql(sessions: Sessions, flat: DataFrame, layout: Layout, text: str, answer: Answer) -> Checked:
-    """`lake.sql(…)`; a layout without a lake is asked through a view."""
-    if layout.lake is not None:
-        query = f"SELECT {ID} FROM {layout.name} WHERE {text}"
-        return _asked(layout, answer, flat, text, lambda: layout.lake.sql(query, sessions.judged))
-    view = f"fuzzed_{next(_names)}"
-    layout.table.dataframe(sessions.judged).createOrReplaceTempView(view)
-    ask = f"SELECT {ID} FROM {view} WHERE {text}"
-    return _asked(layout, answer, flat, text, lambda: sessions.judged.sql(ask))
+    """`SELECT … FROM catalog.namespace.table WHERE …`."""
+    query = f"SELECT {ID} FROM {layout.sql_name} WHERE {text}"
+    return _asked(layout, answer, flat, text, lambda: sessions.judged.sql(query))
+
+
+def check_rows(sessions: Sessions, layout: Layout, rows: Rows) -> Checked:
+    """`SELECT * FROM …`: every value of every row."""
+    return compare_content(sessions.judged.table(layout.sql_name).toArrow(), rows.table, layout.live)
 
 
 def check_stream(sessions: Sessions, flat: DataFrame, layout: Layout, text: str, answer: Answer) -> Checked:
@@ -58,10 +56,11 @@ def check_stream(sessions: Sessions, flat: DataFrame, layout: Layout, text: str,
         sessions.judged.catalog.dropTempView(sink)
 
 
-def check_join(sessions: Sessions, flat: DataFrame, layout: Layout, rows: Rows, rng: Random) -> tuple[str, Checked]:
+def check_join(
+    sessions: Sessions, flat: DataFrame, layout: Layout, rows: Rows, rng: Random, *, by_name: bool
+) -> tuple[str, Checked]:
     """The table joined with a few values of one of its columns, which prunes while the query runs."""
-    nested = ("map", "map of int", "array", "struct")
-    column = rng.choice([ID, *(c for c, t in rows.types.items() if t not in nested)])
+    column = rng.choice([ID, *(c for c, t in rows.types.items() if t in SCALARS or t == UUID)])
     chosen = rng.sample(range(rows.table.num_rows), 3)
     some = f"{ID} IN ({', '.join(map(str, chosen))})"
     text = f"JOIN ON {column} WITH {some}"
@@ -77,7 +76,8 @@ def check_join(sessions: Sessions, flat: DataFrame, layout: Layout, rows: Rows, 
         return text, (Outcome.REFUSED, f"PySpark makes no DataFrame of the values: {error}")
     try:
         expected = {row[0] for row in joined(theirs, flat).collect()} & layout.live
-        ids = _ids(joined(ours, layout.table.dataframe(sessions.judged)))
+        spark = sessions.judged
+        ids = _ids(joined(ours, spark.table(layout.sql_name) if by_name else layout.table.dataframe(spark)))
     except PenstockError as error:
         return text, (Outcome.REFUSED, str(error))
     except Exception as error:
@@ -93,7 +93,7 @@ def _asked(layout: Layout, answer: Answer, flat: DataFrame, text: str, query: Ca
         return compare(layout, answer, _ids(query()))
     except PenstockError as error:
         return Outcome.REFUSED, str(error)
-    except _SPARK_ERRORS as error:
+    except SPARK_ERRORS as error:
         if answer.doubtful or _raises(flat, text):
             return Outcome.REFUSED, "Spark raises"
         return Outcome.WRONG, f"raises {type(error).__name__}: {str(error)[:400]}"
@@ -105,7 +105,7 @@ def _raises(flat: DataFrame, text: str) -> bool:
     """Whether plain Spark raises too when it filters: it may look at parts of a predicate in another order."""
     try:
         flat.where(text).select(ID).collect()
-    except _SPARK_ERRORS:
+    except SPARK_ERRORS:
         return True
     return False
 

@@ -20,7 +20,7 @@ TIMESTAMP_NTZ = pa.timestamp("us")
 DAY = 86_400_000_000
 UUID = "uuid"
 
-# Short names of the types that columns have. `uuid` is read as text.
+# Short names of the types that columns have; only tables of lakes have a uuid, which is read as text.
 SCALARS: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
     "tinyint": pa.int8(),
@@ -48,6 +48,13 @@ NESTED: dict[str, pa.DataType] = {
     ),
 }
 TYPES = SCALARS | NESTED
+# Types with a uuid inside, which is read as text too.
+NESTED_UUIDS: dict[str, pa.DataType] = {
+    "struct with uuid": pa.struct({"u": pa.string(), "n": pa.int32()}),
+    "array of uuid": pa.list_(pa.string()),
+    "map of uuid": pa.map_(pa.string(), pa.string()),
+}
+UUIDS = (UUID, *NESTED_UUIDS)
 KEYS = ("k", "key 2", "rare")
 
 _LONG = "a long text that is longer than any bound is kept: "

@@ -14,7 +14,7 @@ from tests.fuzz.cells import Call, Cell, all_cells, law_of, lawful_calls, zoned_
 from tests.fuzz.coverage import ZONES
 from tests.fuzz.predicates import Generator, Predicate
 from tests.fuzz.rows import Rows, draw_rows
-from tests.fuzz.values import TYPES, UUID
+from tests.fuzz.values import NESTED_UUIDS, TYPES, UUID
 
 KINDS = ("hive", "iceberg", "managed")
 CELLS = 330  # of the registry, asked in one world
@@ -28,11 +28,11 @@ _HIVE_ONLY = ("tinyint", "smallint")
 
 @dataclass(frozen=True)
 class World:
-    """What is drawn for one number: the kind of table, the zone, the rows and the predicates."""
+    """What is drawn for one number: the kinds of tables, the zone, the rows and the predicates."""
 
     seed: str
     number: int
-    kind: str
+    kinds: tuple[str, ...]
     zone: str
     rows: Rows
     predicates: tuple[Predicate, ...]
@@ -43,15 +43,18 @@ class World:
         return Random(f"{self.seed}/{self.number}/{purpose}")
 
 
-def draw_world(seed: str, number: int, only: Sequence[Cell] = (), *, cells: int = CELLS, trees: int = 20) -> World:
+def draw_world(
+    seed: str, number: int, only: Sequence[Cell] = (), *, cells: int = CELLS, trees: int = 20, together: bool = False
+) -> World:
     """The world of a number; `only` are the cells to ask about, several times, instead of those whose turn it is."""
-    kind = KINDS[number % len(KINDS)]
+    kinds = KINDS if together else (KINDS[number % len(KINDS)],)
+    is_hive = kinds == ("hive",)
     zone = ZONES[(number // len(KINDS)) % len(ZONES)]
     rng = Random(f"{seed}/{number}")
     wanted = [*only] * TRIES or _slice(seed, number, cells)
-    types = list(dict.fromkeys([*(cell.type for cell in wanted), *_more_types(rng, kind), "timestamp", "date"]))
+    types = list(dict.fromkeys([*(cell.type for cell in wanted), *_more_types(rng, is_hive), "timestamp", "date"]))
     wanted += rng.sample([cell for cell in zoned_cells() if cell.type in types], ZONED)
-    kept = [t for t in types if kind == "hive" or t not in _HIVE_ONLY]
+    kept = [t for t in types if is_hive or t not in _HIVE_ONLY]
     rows = draw_rows(rng, kept, zone, groups=rng.randrange(8, 16))
     generator = Generator(rng, rows)
     predicates = [generator.of_cell(cell) for cell in wanted if rows.of_type(cell.type)]
@@ -62,7 +65,7 @@ def draw_world(seed: str, number: int, only: Sequence[Cell] = (), *, cells: int 
     predicates += [generator.of_column(column) for column in rows.types for _ in range(2)]
     predicates += [generator.nested() for _ in range(trees // 2)]
     predicates += [generator.tree(rng.choice([1, 2, 3])) for _ in range(trees)]
-    return World(seed, number, kind, zone, rows, tuple(predicates), tuple(only))
+    return World(seed, number, kinds, zone, rows, tuple(predicates), tuple(only))
 
 
 def _of_laws(rng: Random, generator: Generator) -> list[Predicate]:
@@ -106,6 +109,6 @@ def _orders(seed: str) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
     return small, tuple(cell for cell in cells if cell.type not in _HIVE_ONLY)
 
 
-def _more_types(rng: Random, kind: str) -> list[str]:
+def _more_types(rng: Random, is_hive: bool) -> list[str]:
     extra = rng.sample(list(TYPES), 3)
-    return extra if kind == "hive" else [*extra, UUID]
+    return extra if is_hive else [*extra, UUID, rng.choice(list(NESTED_UUIDS))]
