@@ -83,7 +83,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="when to stop")
     parser.add_argument("--worlds", type=int, default=sys.maxsize, help="after how many tables to stop")
     parser.add_argument("--faults", action="store_true", help="plant faults, and say how long it takes to find each")
-    parser.add_argument("--fault", default="", help="with --faults: only those with this in their names")
+    parser.add_argument(
+        "--fault", default="", help="with --faults: only those with one of these, separated by ;, in their names"
+    )
     parser.add_argument("--case", help="only this one: the number of a world, or world.predicate")
     parser.add_argument("--cells", default="", help="only these cells, as a failure names them, separated by ;")
     parser.add_argument("--together", action="store_true", help="a table of each kind in every world")
