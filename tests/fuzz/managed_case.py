@@ -90,7 +90,9 @@ class Life:
         ids = self.table.refresh().arrow(columns=[ID]).column(ID).to_pylist()
         if sorted(ids) != sorted(self.live):
             lost, extra = self.live - set(ids), set(ids) - self.live
-            return Outcome.WRONG, f"rows lost {sorted(lost)[:5]}, rows left over {sorted(extra)[:5]} ({message})"
+            twice = sorted({i for i in ids if ids.count(i) > 1})[:5]
+            lines = f"rows lost {sorted(lost)[:5]}, rows left over {sorted(extra)[:5]}, rows twice {twice}"
+            return Outcome.WRONG, f"{lines} ({message})"
         snapshot = self.table.table.current_snapshot()
         if snapshot is not None:
             self.snapshots[snapshot.snapshot_id] = frozenset(self.live)
