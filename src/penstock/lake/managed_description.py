@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from penstock.lake.advise.advice import describe
 from penstock.lake.layout.renames import current_properties
 from penstock.maps.shredding import hot_keys
+from penstock.tables.description import Pieces
 from penstock.tables.iceberg.iceberg_description import IcebergDescription
-from penstock.tables.pieces import Pieces
 
 if TYPE_CHECKING:
     from penstock.lake.managed_table import ManagedTable

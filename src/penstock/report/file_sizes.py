@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.prune.plan_report import human_bytes
-from penstock.tables.pieces import Numbers
+from penstock.tables.description import Numbers
 
 _FACTOR_BITS = 2
 _SMALL = 1 << 20

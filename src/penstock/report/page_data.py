@@ -18,7 +18,7 @@ from penstock.report.file_sizes import distribution
 from penstock.report.page_text import all_plain, cut
 from penstock.report.partition_map import Map
 from penstock.report.query_view import SKIP, see
-from penstock.tables.pieces import Pieces, pieces_of_files
+from penstock.tables.description import Pieces, pieces_of_files
 from penstock.tables.source import Source
 
 _NO_ADVICE = "Advice was left out."

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from penstock.progress import counted
 from penstock.report.page_text import cut, cut_left
 from penstock.report.query_view import ALONG, KEEP, KINDS, SKIP, WHOLE, Seen, Texts
-from penstock.tables.pieces import Label, Numbers, Pieces
+from penstock.tables.description import Label, Numbers, Pieces
 
 MOST_GROUPS, MOST_CELLS, MOST_SUMS = 300, 2_000, 1_000
 _LONGEST, _LONGEST_PATH = 120, 240

@@ -23,8 +23,7 @@ from penstock.expr.tree import TRUE
 from penstock.prune.judge import Judgement
 from penstock.prune.plan import Plan
 from penstock.prune.verdict import Verdict
-from penstock.tables.description import Description
-from penstock.tables.pieces import Numbers, Pieces, joined
+from penstock.tables.description import Description, Numbers, Pieces, joined
 
 KINDS = ("skip", "keep", "whole", "along")
 SKIP, KEEP, WHOLE, ALONG = range(4)

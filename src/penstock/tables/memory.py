@@ -39,11 +39,10 @@ from penstock.prune.plan import Plan, make_plan
 from penstock.prune.transform_functions import iceberg_type, transformed_array
 from penstock.stream.feed import Feed
 from penstock.stream.stream_options import StreamOptions
-from penstock.tables.description import Description
+from penstock.tables.description import Description, Pieces, pieces_of_files
 from penstock.tables.file_metadata import metadata_facts
 from penstock.tables.outputs import empty, matching_rows, outputs
 from penstock.tables.partitioning import PartitionField, parse_partition_by
-from penstock.tables.pieces import Pieces, pieces_of_files
 from penstock.tables.source import Relations, Source, bind, count_partitions
 
 _SCHEME = "memory:"

@@ -25,8 +25,8 @@ from penstock.report.page import page
 from penstock.report.page_data import Collector
 from penstock.report.partition_map import Map
 from penstock.report.query_view import see
+from penstock.tables.description import UNREADABLE, pieces_of_files
 from penstock.tables.memory import MemoryTable
-from penstock.tables.pieces import UNREADABLE, pieces_of_files
 from tests.fixtures.iceberg_tables import append_by_hand, repartition, write_iceberg
 from tests.fixtures.pages import collect, hive_table, shared_table, shredded_table
 

@@ -46,7 +46,7 @@ from pyiceberg.types import (
 
 from penstock.errors import LakeError, StorageError
 from penstock.tables.iceberg.manifest import manifest_decode as decode
-from penstock.tables.iceberg.manifest.entry_fields import COLUMNS
+from penstock.tables.iceberg.manifest.avro import COLUMNS
 from penstock.tables.iceberg.manifest.manifest_decode import decode_manifest
 from penstock.tables.iceberg.manifest.manifest_statistics import ManifestEntries
 from tests.fixtures.every_type import ROWS, SPECS, make_table

@@ -43,7 +43,7 @@ from pyiceberg.types import (
 )
 
 from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ
-from penstock.tables.iceberg.manifest.entry_fields import BOUNDS, COLUMNS, COUNTS
+from penstock.tables.iceberg.manifest.avro import BOUNDS, COLUMNS, COUNTS
 from penstock.tables.iceberg.manifest.manifest_decode import decode_manifest
 from penstock.tables.iceberg.manifest.manifest_statistics import ManifestEntries, convert_partition, decode_bounds
 from tests.fixtures.every_type import ROWS, SCHEMA, SPECS, make_table

@@ -14,14 +14,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.errors import EvaluationError, LayoutError
+from penstock.errors import EvaluationError, LayoutError, LimitError
 from penstock.expr.bind import Context
 from penstock.expr.schema import as_schema, check_names
 from penstock.expr.sql_text import quote_name
 from penstock.expr.tree import Expr, Lookup, column_of, terms_of
+from penstock.expr.types import type_name
 from penstock.progress import Counted, progress
 from penstock.prune.file_task import FileTask
-from penstock.prune.judge import Pruner
+from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.plan import Plan
 from penstock.storage.lister import Lister, ListingCache
 from penstock.storage.schemes import open_storage
@@ -29,10 +30,10 @@ from penstock.storage.storage import Properties, Storage
 from penstock.stream.feed import Feed
 from penstock.stream.stream_options import StreamOptions
 from penstock.tables import bridge
-from penstock.tables.description import Description
+from penstock.tables.description import MOST_KEYS, Description, Pieces, pieces_of_files
 from penstock.tables.hive.declaration import PartitionBy, partition_columns
-from penstock.tables.hive.hive_files import first_file, read_file, read_schema
-from penstock.tables.hive.walk import Limits, Walk, check_readable
+from penstock.tables.hive.hive_files import first_file, read_file, read_mapping, read_schema
+from penstock.tables.hive.walk import Limits, Walk, check_readable, judge
 from penstock.tables.outputs import Keys, empty, matching_rows, outputs
 from penstock.tables.source import Relations, Source, bind, count_partitions
 
@@ -120,8 +121,6 @@ class HiveTable(Source):
 
     def describe(self) -> Description:
         """What reports and notebooks show."""
-        from penstock.tables.hive.hive_description import HiveDescription
-
         return HiveDescription(self)
 
     def read(self, task: FileTask, names: Sequence[str], keys: Keys) -> pa.Table:
@@ -137,6 +136,42 @@ class HiveTable(Source):
             value = pa.scalar(task.partition[column.name].value, column.type)
             table = table.append_column(column, pa.repeat(value, table.num_rows))
         return matching_rows(table, task.residual, names, keys, self.context.timezone, key_values)
+
+
+class HiveDescription(Description):
+    """A Hive layout, described."""
+
+    kind = "Hive layout"
+    level = "directory"
+    no_advice = (
+        "A Hive layout is not written by Penstock; penstock ingest makes a table of it whose partitions share files."
+    )
+
+    def __init__(self, table: HiveTable) -> None:
+        fields = [f"{column.name} {type_name(column.type)}" for column in table.columns]
+        super().__init__(table.storage.url, table.root_url, fields)
+        self._table = table
+
+    @cached_property
+    def pieces(self) -> Pieces | None:
+        """All files; None where there are more than the table may be asked to list."""
+        try:
+            plan = self._table.plan()
+        except LimitError:
+            return None
+        return pieces_of_files([judgement.containers for judgement in plan.judgements], self._table.context.timezone)
+
+    def judge(self, pruner: Pruner, pieces: Pieces) -> list[Judgement]:
+        """How a query would judge each file; directories that cannot be typed are kept."""
+        return [judge(pruner, containers) for containers in pieces.containers]
+
+    def hot_keys(self, pieces: Pieces) -> list[dict[str, Any]]:
+        """The keys as the first file has them."""
+        if not self._table.shredded or not len(pieces.names):
+            return []
+        mapping = read_mapping(self._table.storage, str(pieces.names[0]))
+        keys = [{"column": each.column, "key": key, "mode": each.mode} for each in mapping for key, _ in each.sidecars]
+        return keys[:MOST_KEYS]
 
 
 def hive(

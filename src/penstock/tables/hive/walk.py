@@ -34,8 +34,7 @@ from penstock.prune.verdict import Reason, Verdict
 from penstock.storage.entries import Entry
 from penstock.storage.lister import Lister
 from penstock.tables.file_metadata import metadata_facts
-from penstock.tables.hive.directory_names import check_utf8, parse_name
-from penstock.tables.hive.partition_candidates import Candidates, Look, Positions, candidates
+from penstock.tables.hive.directory_names import Candidates, Look, Positions, candidates, check_utf8, parse_name
 
 _UNTYPED = "untyped"
 _MOVE = "move it out of the table's directory, or hide it by a name that begins with _"

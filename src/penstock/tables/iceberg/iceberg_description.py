@@ -16,12 +16,11 @@ from penstock.maps.sidecar_columns import path_of
 from penstock.prune.facts import encode
 from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.plan_report import human_bytes
-from penstock.tables.description import MOST_KEYS, Description
+from penstock.tables.description import MOST_KEYS, Description, Field, Part, Pieces, value_texts, whole_files
 from penstock.tables.iceberg.manifest.file_batch import FileBatch
-from penstock.tables.iceberg.manifest.members import Members, members_of
+from penstock.tables.iceberg.manifest.logical_values import Members, members_of
 from penstock.tables.iceberg.scan.scan_plan import data_batches, hot_keys, judge_files, served_keys
 from penstock.tables.outputs import outputs
-from penstock.tables.pieces import Field, Part, Pieces, value_texts, whole_files
 
 if TYPE_CHECKING:
     from penstock.tables.iceberg.iceberg_table import IcebergTable

@@ -44,8 +44,8 @@ from penstock.tables.iceberg.feed.snapshot_lineage import (
     standing_after,
 )
 from penstock.tables.iceberg.feed.snapshot_walk import Walk
-from penstock.tables.iceberg.feed.table_address import place_of
 from penstock.tables.iceberg.iceberg_table import IcebergTable
+from penstock.tables.iceberg.metadata.catalogs import place_of
 from penstock.tables.iceberg.metadata.version import Version
 from penstock.tables.iceberg.scan.reader import Reader
 from penstock.tables.outputs import empty, outputs

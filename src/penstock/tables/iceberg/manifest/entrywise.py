@@ -20,8 +20,7 @@ from pyiceberg.typedef import EMPTY_DICT
 from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
 from penstock.formats.manifest_record import ManifestRecord
-from penstock.tables.iceberg.manifest.avro import Header, PartitionColumn
-from penstock.tables.iceberg.manifest.entry_fields import BOUNDS, COLUMNS, COUNTS, NAMES
+from penstock.tables.iceberg.manifest.avro import BOUNDS, COLUMNS, COUNTS, NAMES, Header, PartitionColumn
 
 _SYNC = 16
 # Columns as they were read, and the partition's beside them.

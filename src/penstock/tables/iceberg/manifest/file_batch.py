@@ -27,8 +27,7 @@ from penstock.prune.containers import Containers
 from penstock.prune.facts import Bounds, Exact, Fact, encode
 from penstock.tables.file_metadata import metadata_facts
 from penstock.tables.iceberg.manifest.logical_values import Logical, read_logical
-from penstock.tables.iceberg.manifest.manifest_statistics import ManifestEntries
-from penstock.tables.iceberg.manifest.null_counts import count_rows
+from penstock.tables.iceberg.manifest.manifest_statistics import ManifestEntries, count_rows
 from penstock.tables.iceberg.metadata.schema_columns import Columns
 from penstock.tables.iceberg.metadata.specs import Spec, SpecField, dropped
 

@@ -29,8 +29,16 @@ import pyarrow.compute as pc
 
 from penstock.errors import LakeError, PenstockError, StorageError
 from penstock.storage.redaction import one_line
-from penstock.tables.iceberg.manifest.avro import Flat, Header, PartitionColumn, flatten, read_header, write_header
-from penstock.tables.iceberg.manifest.entry_fields import COLUMNS, FIRST_PARTITION_ID
+from penstock.tables.iceberg.manifest.avro import (
+    COLUMNS,
+    FIRST_PARTITION_ID,
+    Flat,
+    Header,
+    PartitionColumn,
+    flatten,
+    read_header,
+    write_header,
+)
 from penstock.tables.iceberg.manifest.entrywise import Read, read_entrywise
 
 if TYPE_CHECKING:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["ManifestEntries", "decode_bounds"]
 
 T = TypeVar("T")
+_UNKNOWN = pa.scalar(None, pa.int64())
 Ends = tuple[pa.Array | None, pa.Array | None]
 Counts = tuple[pa.Array, pa.Array, pa.Array]
 
@@ -149,7 +150,40 @@ def _rows_of(positions: npt.NDArray[np.int64], offsets: npt.NDArray[np.int32]) -
 
 def _not_negative(counts: pa.Array) -> pa.Array:
     """A negative count is how some writers say that they do not know."""
-    return pc.if_else(pc.less(counts, 0), pa.scalar(None, pa.int64()), counts)
+    return pc.if_else(pc.less(counts, 0), _UNKNOWN, counts)
+
+
+def count_rows(
+    nulls: pa.Array, values: pa.Array, rows: pa.Array, *, nested: bool, required: bool
+) -> tuple[pa.Array, pa.Array]:
+    """The number of rows in which a column is NULL, and of all rows it is known for.
+
+    An entry counts *values*. For a column that is one for each row. A field of a struct has no value in a row whose
+    struct is NULL, and writers differ: some count one that is null, others (Iceberg's own, for floats) none at all:
+
+        record_count 10, value_counts {x: 7}, null_value_counts {x: 0}    →   x is NULL in 3 of 10 rows, not in none
+
+    | value count | of a column | of a field of a struct |
+    |---|---|---|
+    | that of the rows | trusted | trusted |
+    | less | nothing is known | what is missing is NULL |
+    | more | nothing is known | nothing is known |
+    | missing | the null count is trusted | nothing is known |
+
+    A column that is required, with every struct around it, is not NULL where nothing else is known.
+
+    >>> counts = (pa.array([n], pa.int64()) for n in (0, 7, 10))
+    >>> [array.to_pylist() for array in count_rows(*counts, nested=True, required=False)]
+    [[3], [10]]
+    """
+    missing = pc.subtract(rows, values)
+    trusted = pc.greater_equal(missing, 0) if nested else pc.equal(missing, 0)
+    counted = pc.if_else(trusted, pc.add(nulls, missing), _UNKNOWN)
+    if not nested:
+        counted = pc.if_else(pc.is_null(values), nulls, counted)
+    if required:
+        counted = counted.fill_null(0)
+    return counted, pc.if_else(trusted, rows, _UNKNOWN)
 
 
 def convert_partition(values: pa.Array, to: pa.DataType) -> pa.Array | None:

@@ -26,8 +26,7 @@ from penstock.prune.file_task import FileTask
 from penstock.storage.redaction import one_line
 from penstock.tables.iceberg.manifest.bounds import uuid_text
 from penstock.tables.iceberg.metadata.version import Version
-from penstock.tables.iceberg.scan.equality_deletes import listed
-from penstock.tables.iceberg.scan.position_deletes import DAMAGED, Positions
+from penstock.tables.iceberg.scan.deleted_rows import DAMAGED, Positions, listed
 from penstock.tables.outputs import Keys, matching_rows
 
 if TYPE_CHECKING:

@@ -1,22 +1,28 @@
-"""Row positions that are deleted, read from deletion vectors and position delete files, as bitmaps.
+"""Which rows of a file are deleted: by their positions, or by their values.
 
 A deletion vector is a blob in a Puffin file: a length, a magic number, a 64-bit Roaring bitmap in its portable form,
 and a checksum. A position delete file is a Parquet file with the columns `file_path` and `pos` for any number of data
-files; it is read once for all of them.
+files; it is read once for all of them. Positions are kept as bitmaps.
+
+Equality deletes list values: a row goes when its values in some columns are among those. NULL equals NULL here, and NaN
+equals NaN: the comparison is of values, not of SQL.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.errors import LakeError
+from penstock.expr.kernels.physical import row_codes
+from penstock.expr.kernels.vector import Mask
 from penstock.formats.format_registry import TITLES, format_named
 from penstock.prune.delete_file import DeleteFile
 from penstock.storage.storage import clear_read_errors
@@ -96,3 +102,23 @@ def read_vector(blob: bytes, path: str) -> Any:
     if len(blob) < 8 + length or body[:4] != _MAGIC or zlib.crc32(body) != int.from_bytes(checksum, "big"):
         raise LakeError(f"a deletion vector in {path} is damaged", hint=DAMAGED)
     return BitMap64.deserialize(body[4:])
+
+
+def listed(rows: pa.Table, deleted: pa.Table, names: Sequence[str]) -> Mask:
+    """Which rows have values, in the columns `names`, that are among the deleted.
+
+    >>> listed(pa.table({"a": [1, None, 2]}), pa.table({"a": [None, 2]}), ["a"]).tolist()
+    [False, True, True]
+    """
+    if not deleted.num_rows or not rows.num_rows:
+        return np.zeros(rows.num_rows, np.bool_)
+    pairs = [(_column(rows, name), _column(deleted, name)) for name in names]
+    # PyIceberg fills in missing text as large_string.
+    both = [pa.concat_arrays([own, other.cast(own.type)]) for own, other in pairs]
+    code = row_codes(both, rows.num_rows + deleted.num_rows)
+    return np.isin(code[: rows.num_rows], code[rows.num_rows :])
+
+
+def _column(table: pa.Table, name: str) -> pa.Array:
+    column = table.column(name)
+    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
