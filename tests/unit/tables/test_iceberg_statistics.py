@@ -44,8 +44,9 @@ from pyiceberg.types import (
 
 from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ
 from penstock.tables.iceberg.manifest.avro import BOUNDS, COLUMNS, COUNTS
+from penstock.tables.iceberg.manifest.bounds import decode_bounds
 from penstock.tables.iceberg.manifest.manifest_decode import decode_manifest
-from penstock.tables.iceberg.manifest.manifest_statistics import ManifestEntries, convert_partition, decode_bounds
+from penstock.tables.iceberg.manifest.manifest_statistics import ManifestEntries, convert_partition
 from tests.fixtures.every_type import ROWS, SCHEMA, SPECS, make_table
 from tests.fixtures.manifest_writer import IO, write_manifest
 

@@ -23,8 +23,7 @@ Types that the core does not compare (time, variant, geometry, lists) have no bo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,53 +44,40 @@ _LAST_DAY = np.iinfo(np.int64).max // DAY
 _UUID_HYPHENS = (8, 13, 18, 23)
 
 
+# For each length a bound may have: how its bytes are read, and what is then done with the number.
+Widths = Mapping[int, str]
+_FIXED: Mapping[str, tuple[pa.DataType, Widths]] = {
+    "boolean": (pa.bool_(), {1: "|u1"}),
+    "int": (pa.int32(), {4: "<i4"}),
+    "long": (pa.int64(), {4: "<i4", 8: "<i8"}),
+    "float": (pa.float32(), {4: "<f4"}),
+    "double": (pa.float64(), {4: "<f4", 8: "<f8"}),
+    "date": (pa.date32(), {4: "<i4"}),
+    "timestamp": (TIMESTAMP_NTZ, {4: "days", 8: "<i8"}),
+    "timestamptz": (TIMESTAMP, {8: "<i8"}),
+    "timestamp_ns": (TIMESTAMP_NTZ, {4: "days", 8: "nanos"}),
+    "timestamptz_ns": (TIMESTAMP, {8: "nanos"}),
+}
+
+
 def decode_bounds(values: pa.Array, kind: IcebergType, *, upper: bool | None = None) -> pa.Array | None:
     """Serialized values of one column as an array of its type now; None for types that are not compared.
 
     `upper` says which way a value that is too fine for the type is rounded; without it, it is unknown.
     """
-    decode = _decoder(kind)
-    return None if decode is None else decode(values, upper)
-
-
-Decoder = Callable[[pa.Array, bool | None], pa.Array]
-
-
-@lru_cache(maxsize=256)
-def _decoder(kind: IcebergType) -> Decoder | None:
     from pyiceberg import types
 
     match kind:
         case types.StringType():
-            return lambda values, _: as_text(values)
+            return as_text(values)
         case types.BinaryType() | types.FixedType():
-            return lambda values, _: values
+            return values
         case types.UUIDType():
-            return lambda values, _: uuid_text(values)
+            return uuid_text(values)
         case types.DecimalType():
-            decimal = pa.decimal128(kind.precision, kind.scale)
-            return lambda values, _: decimals(values, decimal)
-    fixed = _fixed_widths().get(str(kind))
-    return None if fixed is None else lambda values, upper: _numbers(values, *fixed, upper)
-
-
-# For each length a bound may have: how its bytes are read, and what is then done with the number.
-Widths = Mapping[int, str]
-
-
-def _fixed_widths() -> dict[str, tuple[pa.DataType, Widths]]:
-    return {
-        "boolean": (pa.bool_(), {1: "|u1"}),
-        "int": (pa.int32(), {4: "<i4"}),
-        "long": (pa.int64(), {4: "<i4", 8: "<i8"}),
-        "float": (pa.float32(), {4: "<f4"}),
-        "double": (pa.float64(), {4: "<f4", 8: "<f8"}),
-        "date": (pa.date32(), {4: "<i4"}),
-        "timestamp": (TIMESTAMP_NTZ, {4: "days", 8: "<i8"}),
-        "timestamptz": (TIMESTAMP, {8: "<i8"}),
-        "timestamp_ns": (TIMESTAMP_NTZ, {4: "days", 8: "nanos"}),
-        "timestamptz_ns": (TIMESTAMP, {8: "nanos"}),
-    }
+            return decimals(values, pa.decimal128(kind.precision, kind.scale))
+    fixed = _FIXED.get(str(kind))
+    return None if fixed is None else _numbers(values, *fixed, upper)
 
 
 def _numbers(values: pa.Array, to: pa.DataType, widths: Widths, upper: bool | None) -> pa.Array:
@@ -100,8 +86,6 @@ def _numbers(values: pa.Array, to: pa.DataType, widths: Widths, upper: bool | No
     known = np.zeros(len(values), np.bool_)
     for width, reading in widths.items():
         rows, raw_bytes = of_length(values, width)
-        if rows is None:
-            continue
         numbers, fits = _read(raw_bytes, reading, upper)
         decoded[rows] = numbers if fits is None else np.where(fits, numbers, 0)
         known[rows] = True if fits is None else fits
@@ -122,14 +106,12 @@ def _read(raw_bytes: npt.NDArray[np.uint8], reading: str, upper: bool | None) ->
 
 
 def of_length(values: pa.Array, width: int) -> tuple[Any, npt.NDArray[np.uint8]]:
-    """The values of just this many bytes: where they are (None: nowhere), and their bytes, one row for each."""
+    """The values of just this many bytes: where they are, and their bytes, one row for each."""
     offsets, data = _buffers(values)
     sizes = np.diff(offsets)
     if len(sizes) and (sizes == width).all() and not values.null_count:
         return slice(None), data[offsets[0] : offsets[-1]].reshape(-1, width)
     rows = np.flatnonzero((sizes == width) & valid(values))
-    if not len(rows):
-        return None, np.zeros((0, width), np.uint8)
     if int(offsets[-1] - offsets[0]) == width * len(rows):  # nothing else lies between them
         return rows, data[offsets[0] : offsets[-1]].reshape(-1, width)
     return rows, data[offsets[:-1][rows][:, None] + np.arange(width)]
@@ -159,15 +141,11 @@ def decimals(values: pa.Array, to: pa.DataType) -> pa.Array:
     lengths = np.unique(np.diff(_buffers(values)[0]))
     for width in lengths[(lengths >= 1) & (lengths <= 16)].tolist():
         rows, raw_bytes = of_length(values, width)
-        if rows is None:
-            continue
         known[rows] = True
-        negative = np.where(raw_bytes[:, :1] >= 128, np.uint8(255), np.uint8(0))
-        padded[rows, : 16 - width] = negative
+        padded[rows, : 16 - width] = np.where(raw_bytes[:, :1] >= 128, np.uint8(255), np.uint8(0))
         padded[rows, 16 - width :] = raw_bytes
     little = np.ascontiguousarray(padded[:, ::-1])
-    validity = pa.array(known).buffers()[1] if size else None
-    wide = pa.Array.from_buffers(pa.decimal128(38, to.scale), size, [validity, pa.py_buffer(little)])
+    wide = pa.Array.from_buffers(pa.decimal128(38, to.scale), size, [_validity(known), pa.py_buffer(little)])
     limit = pa.scalar(from_unscaled(10**to.precision - 1, to.scale), wide.type)
     fits = pc.and_(pc.less_equal(wide, limit), pc.greater_equal(wide, pc.negate(limit)))
     return pc.if_else(fits, wide, pa.scalar(None, wide.type)).cast(to)
@@ -175,18 +153,18 @@ def decimals(values: pa.Array, to: pa.DataType) -> pa.Array:
 
 def uuid_text(values: pa.Array) -> pa.Array:
     """Sixteen bytes as `f79c3e09-677c-4bbd-a479-3f349cb785e7`; anything else is null."""
+    size = len(values)
     rows, raw_bytes = of_length(values, 16)
-    if rows is None:
-        return pa.nulls(len(values), pa.string())
+    known = np.zeros(size, np.bool_)
+    known[rows] = True
     digits = np.frombuffer(b"0123456789abcdef", np.uint8)
-    nibbles = np.empty((len(raw_bytes), 32), np.uint8)
-    nibbles[:, 0::2], nibbles[:, 1::2] = digits[raw_bytes >> 4], digits[raw_bytes & 15]
-    text = np.full((len(raw_bytes), 36), ord("-"), np.uint8)
+    nibbles = np.zeros((size, 32), np.uint8)
+    nibbles[rows, 0::2], nibbles[rows, 1::2] = digits[raw_bytes >> 4], digits[raw_bytes & 15]
+    text = np.full((size, 36), ord("-"), np.uint8)
     text[:, [i for i in range(36) if i not in _UUID_HYPHENS]] = nibbles
-    offsets = np.arange(len(raw_bytes) + 1, dtype=np.int32) * 36
-    texts = pa.StringArray.from_buffers(len(raw_bytes), pa.py_buffer(offsets), pa.py_buffer(text))
-    if isinstance(rows, slice):
-        return texts
-    places = np.full(len(values), -1, np.int64)
-    places[rows] = np.arange(len(rows))
-    return texts.take(pa.array(places, mask=places < 0))
+    offsets = pa.py_buffer(np.arange(size + 1, dtype=np.int32) * 36)
+    return pa.StringArray.from_buffers(size, offsets, pa.py_buffer(text), _validity(known))
+
+
+def _validity(known: Mask) -> pa.Buffer | None:
+    return pa.array(known).buffers()[1] if len(known) else None

@@ -27,7 +27,7 @@ from penstock.prune.containers import Containers
 from penstock.prune.facts import Bounds, Exact, Fact, encode
 from penstock.tables.file_metadata import metadata_facts
 from penstock.tables.iceberg.manifest.logical_values import Logical, read_logical
-from penstock.tables.iceberg.manifest.manifest_statistics import ManifestEntries, count_rows
+from penstock.tables.iceberg.manifest.manifest_statistics import Counts, Ends, ManifestEntries, count_rows
 from penstock.tables.iceberg.metadata.schema_columns import Columns
 from penstock.tables.iceberg.metadata.specs import Spec, SpecField, dropped
 
@@ -74,27 +74,24 @@ class FileBatch:
 
     def partition(self, spec_field: SpecField) -> pa.Array | None:
         """The values of one partition field; None where its type is not known."""
-        if spec_field.type is None:
+        position, kind = spec_field.position, spec_field.type
+        if kind is None:
             return None
-        key = ("partition", spec_field.position, spec_field.type)
-        return self._once(
-            key, lambda: _joined([part.partition(spec_field.position, spec_field.type) for part in self.parts])
-        )
+        key = ("partition", position, kind)
+        return self._once(key, lambda: _joined([part.partition(position, kind) for part in self.parts]))
 
     def stored(self, position: int) -> pa.Array:
         """The values of one partition field as the manifests have them."""
         return _joined([part.column("partition").field(position) for part in self.parts])
 
-    def text_bounds(self, field_id: int) -> tuple[list[str | None], list[str | None]]:
-        """The bounds of a column of text, as Python's."""
-        from pyiceberg.types import StringType
+    def bounds(self, field_id: int, kind: IcebergType) -> Ends:
+        """The lower and upper bounds of a column; None where its type has none."""
+        lower, upper = zip(*(part.bounds(field_id, kind) for part in self.parts), strict=True)
+        return _joined(lower), _joined(upper)
 
-        lower, upper = (_joined([part.bounds(field_id, StringType())[i] for part in self.parts]) for i in (0, 1))
-        unknown: list[str | None] = [None] * self.count
-        return (
-            unknown if lower is None else lower.to_pylist(),
-            unknown if upper is None else upper.to_pylist(),
-        )
+    def _counts(self, field_id: int) -> Counts:
+        nulls, nans, values = zip(*(part.counts(field_id) for part in self.parts), strict=True)
+        return _joined(nulls), _joined(nans), _joined(values)
 
     def logical(self, columns: Columns) -> list[Logical]:
         """Which logical values the files hold, as far as their entries say it."""
@@ -122,7 +119,7 @@ class FileBatch:
 
     def _exact(self, spec_field: SpecField) -> Exact | None:
         values = self.partition(spec_field)
-        if values is None or spec_field.type is None:
+        if values is None:
             return None
         term = spec_field.term if spec_field.term is not None else dropped(spec_field)
         key = ("exact", spec_field.position, term)
@@ -132,27 +129,25 @@ class FileBatch:
         if path not in columns.ids:
             return None
         field_id, kind = columns.ids[path]
-        key = ("bounds", field_id, str(kind), path, path in columns.required)
-        return self._once(key, lambda: self._make_bounds(field_id, kind, path, columns))
+        required = path in columns.required
 
-    def _make_bounds(self, field_id: int, kind: IcebergType, path: tuple[str, ...], columns: Columns) -> Bounds:
-        lower, upper = (_joined([part.bounds(field_id, kind)[i] for part in self.parts]) for i in (0, 1))
-        nulls, nans, values = (_joined([part.counts(field_id)[i] for part in self.parts]) for i in (0, 1, 2))
-        nested, required = len(path) > 1, path in columns.required
-        nulls, values = count_rows(nulls, values, self.column("record_count"), nested=nested, required=required)
-        label = f"bounds of {'.'.join(path)}"
-        return Bounds(columns.by_id[field_id], lower, upper, nulls, nans, values, label=label)
+        def make() -> Bounds:
+            nulls, nans, values = self._counts(field_id)
+            rows = self.column("record_count")
+            nulls, values = count_rows(nulls, values, rows, nested=len(path) > 1, required=required)
+            ends, label = self.bounds(field_id, kind), f"bounds of {'.'.join(path)}"
+            return Bounds(columns.by_id[field_id], *ends, nulls, nans, values, label=label)
+
+        return self._once(("bounds", field_id, str(kind), path, required), make)
 
     def _key_bounds(self, hot: HotKey, columns: Columns) -> Bounds:
         """The bounds of a sidecar are those of its key in files of which it is known that the sidecar says all."""
         codes, texts = encode(self.column(SHREDDING))
         records = [*map(read_sidecar_record, texts.to_pylist()), None]
         known = pa.array(np.array([state_of(record, hot.sidecar) >= State.VALUE for record in records])[codes])
-        kind = value_type(columns.schema, hot.sidecar)
-        lower, upper = (_joined([part.bounds(hot.sidecar.id, kind)[i] for part in self.parts]) for i in (0, 1))
-        nulls, nans, values = (_joined([part.counts(hot.sidecar.id)[i] for part in self.parts]) for i in (0, 1, 2))
-        lower, upper, nulls, nans, values = (_where(known, each) for each in (lower, upper, nulls, nans, values))
-        return Bounds(hot.term, lower, upper, nulls, nans, values, label=f"bounds of {hot.term}")
+        ends = self.bounds(hot.sidecar.id, value_type(columns.schema, hot.sidecar))
+        statistics = (_where(known, each) for each in (*ends, *self._counts(hot.sidecar.id)))
+        return Bounds(hot.term, *statistics, label=f"bounds of {hot.term}")
 
     def _once(self, key: Hashable, make: Callable[[], T]) -> T:
         if key not in self._made:

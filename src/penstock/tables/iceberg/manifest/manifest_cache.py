@@ -20,12 +20,13 @@ import json
 import os
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import cache, partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
 
@@ -57,10 +58,10 @@ class ManifestCache:
     ) -> None:
         base = Path(folder) if folder is not None else cache_folder()
         self._store = ManifestStore(base / "manifests" if base is not None and disk_bytes > 0 else None, disk_bytes)
-        self._threads = max(1, threads)
+        self._threads = threads
         self._lock = Lock()
         self._kept: LRUCache[bytes, ManifestEntries] = LRUCache(memory_bytes, lambda entries: entries.nbytes)
-        self._coming: dict[bytes, Future[ManifestEntries]] = {}
+        self._turns: WeakValueDictionary[bytes, Lock] = WeakValueDictionary()  # of the manifests that are read now
         self._keys: dict[int, tuple[ManifestFile, FileIO, bytes]] = {}
         self.origins: Counter[str] = Counter()  # how many came from memory, disk and storage
 
@@ -76,19 +77,18 @@ class ManifestCache:
     def many(self, manifests: Sequence[ManifestFile], io: FileIO) -> list[ManifestEntries]:
         """The entries of several manifests, in their order; those that are not in memory are read at the same time."""
         keys = [self._key(manifest, io) for manifest in manifests]
-        in_memory = [self._from_memory(key) for key in keys]
-        missing = [i for i, entries in enumerate(in_memory) if entries is None]
+        entries = [self._from_memory(key) for key in keys]
+        missing = [i for i, each in enumerate(entries) if each is None]
 
-        def read(i: int) -> ManifestEntries:
-            return self._entries(keys[i], manifests[i], io)
+        def read(i: int) -> None:
+            entries[i] = self._entries(keys[i], manifests[i], io)
 
-        if len(missing) > 1 and self._threads > 1:
+        if len(missing) > 1:
             with ThreadPoolExecutor(min(self._threads, len(missing)), "penstock-manifests") as pool:
-                read_now = list(pool.map(read, missing))
+                list(pool.map(read, missing))
         else:
-            read_now = [read(i) for i in missing]
-        came = dict(zip(missing, read_now, strict=True))
-        return [came[i] if entries is None else entries for i, entries in enumerate(in_memory)]
+            list(map(read, missing))
+        return [each for each in entries if each is not None]
 
     def _key(self, manifest: ManifestFile, io: FileIO) -> bytes:
         """The key of a manifest, which is made once for each object that a manifest list gave."""
@@ -108,52 +108,27 @@ class ManifestCache:
         self._store.clear()
 
     def _entries(self, key: bytes, manifest: ManifestFile, io: FileIO) -> ManifestEntries:
-        """From memory; or from the thread that is reading it now; or read here, for all who wait."""
+        """From memory; or read here, while others who want it wait."""
         with self._lock:
-            entries = self._use(key)
-            if entries is not None:
-                return entries
-            coming = self._coming.get(key)
-            if coming is None:
-                mine = self._coming[key] = Future()
-        if coming is not None:
-            entries = coming.result()
-            with self._lock:
-                self.origins["memory"] += 1
-            return entries
-        try:
-            entries, origin = self._read(key, manifest, io)
-        except BaseException as error:
-            self._done(key)
-            mine.set_exception(error)
-            raise
-        with self._lock:
-            self.origins[origin] += 1
-            self._keep(key, entries)
-        self._done(key)
-        mine.set_result(entries)
+            turn = self._turns.setdefault(key, Lock())
+        with turn:
+            entries = self._from_memory(key)
+            if entries is None:
+                table, origin = self._store.load(key), "disk"
+                if table is None:
+                    table, origin = decode_manifest(manifest, io), "storage"
+                    self._store.save(key, table)
+                entries = ManifestEntries(table, partial(self._grew, key))
+                with self._lock:
+                    self.origins[origin] += 1
+                    self._keep(key, entries)
         return entries
 
     def _from_memory(self, key: bytes) -> ManifestEntries | None:
         with self._lock:
-            return self._use(key)
-
-    def _use(self, key: bytes) -> ManifestEntries | None:
-        entries = self._kept.get(key)
-        if entries is not None:
-            self.origins["memory"] += 1
-        return entries
-
-    def _read(self, key: bytes, manifest: ManifestFile, io: FileIO) -> tuple[ManifestEntries, str]:
-        table, origin = self._store.load(key), "disk"
-        if table is None:
-            table, origin = decode_manifest(manifest, io), "storage"
-            self._store.save(key, table)
-        return ManifestEntries(table, partial(self._grew, key)), origin
-
-    def _done(self, key: bytes) -> None:
-        with self._lock:
-            del self._coming[key]
+            entries = self._kept.get(key)
+            self.origins["memory"] += entries is not None
+            return entries
 
     def _keep(self, key: bytes, entries: ManifestEntries) -> None:
         """Keep a manifest, with the bytes that it has now, unless it is larger than the memory for all."""
@@ -187,7 +162,7 @@ def cache_key(manifest: ManifestFile, io: FileIO) -> bytes:
     return hashlib.blake2b(json.dumps(says).encode(), digest_size=32).digest()
 
 
-@lru_cache(maxsize=1)
+@cache
 def default_cache() -> ManifestCache:
     """The cache that tables share unless they are given another one."""
     return ManifestCache()

@@ -15,7 +15,7 @@ Not decided here: what the values prove, and what type a column has now. The cal
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -31,8 +31,6 @@ from penstock.tables.iceberg.manifest.manifest_decode import MISSING
 if TYPE_CHECKING:
     from pyiceberg.types import IcebergType
 
-__all__ = ["ManifestEntries", "decode_bounds"]
-
 T = TypeVar("T")
 _UNKNOWN = pa.scalar(None, pa.int64())
 Ends = tuple[pa.Array | None, pa.Array | None]
@@ -46,7 +44,7 @@ class ManifestEntries:
         self.table = table
         self._grew = grew
         self._made: dict[Hashable, Any] = {}
-        self._lock = Lock()
+        self._lock = RLock()  # a column may be made of another
         self._nbytes = int(table.nbytes)
 
     @property
@@ -96,8 +94,7 @@ class ManifestEntries:
 
     def _counts(self, field_id: int) -> Counts:
         nulls, nans, values = (
-            _not_negative(self._of_field(name, field_id))
-            for name in ("null_value_counts", "nan_value_counts", "value_counts")
+            _not_negative(self._of_field(f"{what}value_counts", field_id)) for what in ("null_", "nan_", "")
         )
         return nulls, nans, values
 
@@ -120,24 +117,16 @@ class ManifestEntries:
         return pairs.field("value").take(pa.array(places, mask=absent if absent.any() else None))
 
     def _once(self, key: Hashable, make: Callable[[], T]) -> T:
-        kept = self._made.get(key, self)
-        if kept is not self:
-            return cast(T, kept)
-        made = make()
         with self._lock:
             if key in self._made:
                 return cast(T, self._made[key])
-            self._made[key] = made
-            size = _size(made)
+            made = self._made[key] = make()
+            arrays = made if isinstance(made, tuple) else (made,)
+            size = sum(int(array.nbytes) for array in arrays if array is not None)
             self._nbytes += size
         if self._grew is not None and size:
             self._grew(self)
         return made
-
-
-def _size(made: Any) -> int:
-    arrays = made if isinstance(made, tuple) else (made,)
-    return sum(int(array.nbytes) for array in arrays if array is not None)
 
 
 def _rows_of(positions: npt.NDArray[np.int64], offsets: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:

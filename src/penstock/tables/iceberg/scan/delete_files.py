@@ -13,12 +13,12 @@ void is unpartitioned.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyiceberg.types import StringType
 
 from penstock.errors import LakeError
 from penstock.prune.delete_file import DeleteFile
@@ -66,7 +66,7 @@ class Deletes:
     def _add(self, batch: FileBatch) -> None:
         _ages(batch, None)
         files = _delete_files(batch)
-        lower, upper = batch.text_bounds(_PATH_ID)
+        lower, upper = (ends.to_pylist() for ends in batch.bounds(_PATH_ID, StringType()))
         self.count += len(files)
         for i, (file, place) in enumerate(zip(files, partitions_of(batch, None), strict=True)):
             low, high = lower[i], upper[i]
@@ -101,7 +101,7 @@ def partitions_of(batch: FileBatch, rows: pa.Array | None) -> list[Partition]:
     count = batch.count if rows is None else len(rows)
     lists = [(column if rows is None else column.take(rows)).to_pylist() for column in columns]
     tuples = list(zip(*lists, strict=True)) if lists else [()] * count
-    return [(batch.spec.spec_id, tuple(lookup(value) for value in values)) for values in tuples]
+    return [(batch.spec.spec_id, tuple("NaN" if value != value else value for value in values)) for values in tuples]
 
 
 def _values(batch: FileBatch, field: SpecField) -> pa.Array:
@@ -111,11 +111,6 @@ def _values(batch: FileBatch, field: SpecField) -> pa.Array:
         message = f"values of the partition field {field.name} are not of the type {field.type}"
         raise LakeError(f"{message}, so it cannot be told which deletes apply", hint="rewrite the table's manifests")
     return values
-
-
-def lookup(value: Any) -> Any:
-    """A partition value as a key: NaN equals itself."""
-    return "NaN" if isinstance(value, float) and math.isnan(value) else value
 
 
 def _delete_files(batch: FileBatch) -> list[DeleteFile]:
