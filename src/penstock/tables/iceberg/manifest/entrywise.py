@@ -12,17 +12,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
+from pyiceberg import types
 from pyiceberg.avro.codecs import KNOWN_CODECS
 from pyiceberg.avro.decoder import StreamingBinaryDecoder, new_decoder
 from pyiceberg.avro.resolver import resolve_reader
 from pyiceberg.schema import Schema
 from pyiceberg.typedef import EMPTY_DICT
+from pyiceberg.utils.decimal import decimal_to_bytes
 from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
 from penstock.formats.manifest_record import ManifestRecord
 from penstock.tables.iceberg.manifest.avro import BOUNDS, COLUMNS, COUNTS, NAMES, Header, PartitionColumn
 
 _SYNC = 16
+_STORED = {
+    "boolean": pa.bool_(), "int": pa.int32(), "float": pa.float32(), "string": pa.string(), "binary": pa.binary(),
+    "date": pa.date32(), "time": pa.time64("us"), "timestamp": pa.timestamp("us"), "timestamptz": pa.timestamp("us"),
+    "timestamp_ns": pa.timestamp("ns"), "timestamptz_ns": pa.timestamp("ns"),
+}  # fmt: skip
 # Columns as they were read, and the partition's beside them.
 Read = tuple[dict[str, pa.Array], list[tuple[PartitionColumn, pa.Array]]]
 
@@ -109,26 +116,13 @@ def _slow_column(name: str, values: Sequence[Any]) -> pa.Array:
 
 
 def _slow_partition(field: Any, values: Sequence[Any]) -> tuple[PartitionColumn, pa.Array]:
-    from pyiceberg import types
-
     match field.field_type:
         case types.DecimalType():
-            from pyiceberg.utils.decimal import decimal_to_bytes
-
             array = pa.array([None if v is None else decimal_to_bytes(v) for v in values], pa.binary())
         case types.UUIDType():
             array = pa.array([getattr(v, "bytes", v) for v in values], pa.binary())
-        case types.TimestampNanoType() | types.TimestamptzNanoType():
-            array = pa.array(values, pa.int64()).view(pa.timestamp("ns"))
-        case types.TimestampType() | types.TimestamptzType():
-            array = pa.array(values, pa.int64()).view(pa.timestamp("us"))
-        case types.TimeType():
-            array = pa.array(values, pa.int64()).view(pa.time64("us"))
-        case types.DateType():
-            array = pa.array(values, pa.int32()).view(pa.date32())
-        case types.FixedType() | types.BinaryType():
+        case types.FixedType():
             array = pa.array(values, pa.binary())
-        case _:
-            simple = {"boolean": pa.bool_(), "int": pa.int32(), "float": pa.float32(), "string": pa.string()}
-            array = pa.array(values, simple.get(str(field.field_type)))
+        case kind:
+            array = pa.array(values, _STORED.get(str(kind)))
     return PartitionColumn(field.field_id, field.name, None), array

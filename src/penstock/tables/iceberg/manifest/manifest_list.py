@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 from cachetools import LRUCache, cachedmethod
 from pyiceberg.io import InputFile, InputStream
+from pyiceberg.manifest import read_manifest_list
 
 from penstock.errors import LakeError
 from penstock.expr.types import is_float
@@ -74,7 +75,19 @@ class ManifestLists:
 
     @cachedmethod(attrgetter("_kept"), key=lambda _, place, io: place, lock=attrgetter("_lock"))
     def _read(self, place: str, io: FileIO) -> tuple[ManifestFile, ...]:
-        return read_manifest_list(place, io)
+        hint = "the table's metadata is damaged or was cleaned up; open an older snapshot, or restore the file"
+        with clear_read_errors(f"the manifest list {place}", hint):
+            with io.new_input(place).open() as file:
+                data = file.read()
+            read_header(data)  # PyIceberg's decoder reads past the end of the file when the header says so
+            manifests = tuple(read_manifest_list(InMemory(place, data)))
+        for manifest in manifests:
+            numbers = {name: getattr(manifest, name) for name in _NUMBERS}
+            wrong = next((name for name, n in numbers.items() if n is not None and not -(2**63) <= n < 2**63), None)
+            if wrong is not None:
+                message = f"the manifest list {place} says of {manifest.manifest_path} a {wrong} of more than 64 bits"
+                raise LakeError(message, hint=hint)
+        return manifests
 
     @cachedmethod(
         attrgetter("_judged"), key=lambda _, manifests, spec: (spec, *map(id, manifests)), lock=attrgetter("_lock")
@@ -99,28 +112,6 @@ def rows_in(manifest: ManifestFile) -> int | None:
     return None if added is None or existing is None else added + existing
 
 
-def read_manifest_list(place: str, io: FileIO) -> tuple[ManifestFile, ...]:
-    """The manifests that a list names."""
-    from pyiceberg.manifest import read_manifest_list as read
-
-    hint = "the table's metadata is damaged or was cleaned up; open an older snapshot, or restore the file"
-    with clear_read_errors(f"the manifest list {place}", hint):
-        with io.new_input(place).open() as file:
-            data = file.read()
-        read_header(data)  # PyIceberg's decoder reads past the end of the file when the header says so
-        manifests = tuple(read(InMemory(place, data)))
-    for manifest in manifests:
-        wrong = next((name for name in _NUMBERS if not _is_long(getattr(manifest, name))), None)
-        if wrong is not None:
-            message = f"the manifest list {place} says of {manifest.manifest_path} a {wrong} of more than 64 bits"
-            raise LakeError(message, hint=hint)
-    return manifests
-
-
-def _is_long(number: int | None) -> bool:
-    return number is None or -(2**63) <= number < 2**63
-
-
 def summary_facts(manifests: Sequence[ManifestFile], spec: Spec) -> list[Fact]:
     """The summaries of manifests of one spec as facts."""
     return [fact for field in spec.fields if (fact := _summary(manifests, field)) is not None]
@@ -129,23 +120,18 @@ def summary_facts(manifests: Sequence[ManifestFile], spec: Spec) -> list[Fact]:
 def _summary(manifests: Sequence[ManifestFile], field: SpecField) -> Bounds | None:
     if field.term is None or field.type is None or field.kind is None:
         return None
-    summaries = [_at(manifest.partitions, field.position) for manifest in manifests]
+    place = slice(field.position, field.position + 1)  # some lists have no summaries, or not of all fields
+    summaries = [next(iter((manifest.partitions or [])[place]), None) for manifest in manifests]
     lower = pa.array([None if s is None else s.lower_bound for s in summaries], pa.binary())
     upper = pa.array([None if s is None else s.upper_bound for s in summaries], pa.binary())
-    nulls, nans, values = zip(*(_counts(s, is_float(field.type)) for s in summaries), strict=True)
+    counts = zip(*(_counts(s, is_float(field.type)) for s in summaries), strict=True)
     return Bounds(
         field.term,
         decode_bounds(lower, field.kind),
         decode_bounds(upper, field.kind),
-        null_count=pa.array(nulls, pa.int64()),
-        nan_count=pa.array(nans, pa.int64()),
-        value_count=pa.array(values, pa.int64()),
+        *(pa.array(column, pa.int64()) for column in counts),
         label="partitions of the manifest",
     )
-
-
-def _at(summaries: Sequence[PartitionFieldSummary] | None, position: int) -> PartitionFieldSummary | None:
-    return summaries[position] if summaries is not None and position < len(summaries) else None
 
 
 def _counts(summary: PartitionFieldSummary | None, has_nan: bool) -> tuple[int | None, int | None, int | None]:

@@ -36,11 +36,9 @@ _LEFT_FREE = 0.9  # of the bound, after making room
 
 def cache_folder() -> Path | None:
     """The user's cache folder for Penstock; None where there is no home."""
-    chosen = os.environ.get("PENSTOCK_CACHE_DIR")
-    if chosen:
+    if chosen := os.environ.get("PENSTOCK_CACHE_DIR"):
         return Path(chosen)
-    shared = os.environ.get("XDG_CACHE_HOME")
-    if shared and os.path.isabs(shared):
+    if os.path.isabs(shared := os.environ.get("XDG_CACHE_HOME", "")):
         return Path(shared) / "penstock"
     try:
         return Path.home() / ".cache" / "penstock"
@@ -73,22 +71,19 @@ class ManifestStore:
 
     def save(self, key: bytes, table: pa.Table) -> None:
         """Keep a table; or not, where there is no room or no right to."""
-        if self._folder is None or self._most <= 0:
+        if self._folder is None:
             return
-        data = _packed(table, key)
+        data = _packed(table)
         size = _HEADER.size + len(data)
-        if size > self._most * _LEFT_FREE:
-            return
-        try:
-            self._write(self._folder, key, data)
-        except OSError:
-            return
-        self._make_room(self._folder, size)
+        if size <= self._most * _LEFT_FREE:
+            with suppress(OSError):
+                self._write(self._folder, key, data)
+                self._make_room(self._folder, size)
 
     def clear(self) -> None:
         """Throw away everything in the folder."""
         if self._folder is not None:
-            self._shrink(self._folder, 0)
+            _shrink(self._folder, 0)
 
     def _path(self, folder: Path, key: bytes) -> Path:
         return folder / f"{key.hex()}{_SUFFIX}"
@@ -109,43 +104,39 @@ class ManifestStore:
     def _make_room(self, folder: Path, size: int) -> None:
         with self._lock:
             self._since += size
-            if self._seen is not None and self._seen + self._since <= self._most and self._since < self._most // 16:
-                return
-            self._seen, self._since = self._shrink(folder, self._most), 0
+            if self._seen is None or self._seen + self._since > self._most or self._since >= self._most // 16:
+                self._seen, self._since = _shrink(folder, self._most), 0
 
-    def _shrink(self, folder: Path, most: int) -> int:
-        """Delete the files used longest ago until the rest fits; the bytes that are left."""
-        files = sorted(_files(folder))
-        total = sum(size for _, size, _ in files)
-        if total <= most:
-            return total
+
+def _shrink(folder: Path, most: int) -> int:
+    """Delete the files used longest ago until the rest fits, with some room; the bytes that are left."""
+    files = sorted(_files(folder))
+    total = sum(size for _, size, _ in files)
+    if total > most:
         for _, size, path in files:
             with suppress(OSError):
                 os.unlink(path)
             total -= size
             if total <= most * _LEFT_FREE:
                 break
-        return total
+    return total
 
 
 def _files(folder: Path) -> list[tuple[float, int, str]]:
     """Last use, size and path of the saved tables; what a process that died left behind is removed."""
     files: list[tuple[float, int, str]] = []
-    try:
-        entries = list(os.scandir(folder))
-    except OSError:
-        return files
-    for entry in entries:
-        with suppress(OSError):
-            stat = entry.stat()
-            if entry.name.endswith(_SUFFIX):
-                files.append((stat.st_mtime, stat.st_size, entry.path))
-            elif entry.name.endswith(_UNFINISHED) and stat.st_mtime < time.time() - _ABANDONED_SECONDS:
-                os.unlink(entry.path)
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                stat = entry.stat()
+                if entry.name.endswith(_SUFFIX):
+                    files.append((stat.st_mtime, stat.st_size, entry.path))
+                elif entry.name.endswith(_UNFINISHED) and stat.st_mtime < time.time() - _ABANDONED_SECONDS:
+                    os.unlink(entry.path)
     return files
 
 
-def _packed(table: pa.Table, key: bytes) -> pa.Buffer:
+def _packed(table: pa.Table) -> pa.Buffer:
     compression = "lz4" if pa.Codec.is_available("lz4") else None
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
