@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +22,6 @@ from penstock.expr.kernels.python_values import from_arrow
 from penstock.expr.types import TIMESTAMP, is_integer, is_timestamp
 from penstock.tables.hive.directory_names import parse_name
 from penstock.tables.hive.seen_files import Key
-from penstock.tables.hive.walk import typed
 
 _FIELD = re.compile(r"\{([^{}]*)\}")
 _HOURS = ("hour", "hr", "h")
@@ -32,29 +32,27 @@ Placed = Callable[[Sequence[Key]], list[Place]]  # what files are sorted by
 def order_of(name: str, columns: Sequence[pa.Field], pattern: str | None, zone: str) -> Placed:
     """What files are sorted by in an order."""
     if name == "create-time":
-        return lambda keys: [(written, path) for written, path in keys]
-    partition = _by_name if name == "partition-name" else partition_times(columns, pattern, zone)
+        return lambda keys: list(keys)
+    by_name = name == "partition-name"
+    partition = partial(_by_name, columns, zone) if by_name else partition_times(columns, pattern, zone)
 
     def placed(keys: Sequence[Key]) -> list[Place]:
-        texts = partition_texts([path for _, path in keys], len(columns))
-        places = partition(texts, columns, zone)
-        return [(place, written, path) for place, (written, path) in zip(places, keys, strict=True)]
+        places = partition([path for _, path in keys])
+        return [(place, *key) for place, key in zip(places, keys, strict=True)]
 
     return placed
 
 
-def partition_texts(paths: Sequence[str], depth: int) -> list[list[str | None]]:
-    """The texts of the partitions of files, column by column."""
+def _partition_texts(paths: Sequence[str], depth: int) -> list[list[str | None]]:
+    """The texts of the partition of each file."""
     parts = [path.split("/")[:depth] for path in paths]
-    rows = [[parsed[1] if (parsed := parse_name(name, "")) else None for name in row] for row in parts]
-    return [[row[i] for row in rows] for i in range(depth)]
+    return [[parsed[1] if (parsed := parse_name(name, "")) else None for name in row] for row in parts]
 
 
-def _by_name(texts: list[list[str | None]], columns: Sequence[pa.Field], zone: str) -> list[Place]:
-    values = [
-        from_arrow(_plain(typed(pa.array(t, pa.string()), c.type, zone)[0]))
-        for t, c in zip(texts, columns, strict=True)
-    ]
+def _by_name(columns: Sequence[pa.Field], zone: str, paths: Sequence[str]) -> list[Place]:
+    texts = _partition_texts(paths, len(columns))
+    arrays = [pa.array([row[i] for row in texts], pa.string()) for i in range(len(columns))]
+    values = [from_arrow(cast(array, c.type, zone).values) for array, c in zip(arrays, columns, strict=True)]
     return [tuple(_comparable(value) for value in row) for row in zip(*values, strict=True)]
 
 
@@ -65,15 +63,11 @@ def _comparable(value: Any) -> Place:
     return (2, 0) if value != value else (1, value)
 
 
-def _plain(values: pa.Array) -> pa.Array:
-    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
-
-
 def partition_times(
     columns: Sequence[pa.Field], pattern: str | None, zone: str
-) -> Callable[[list[list[str | None]], Sequence[pa.Field], str], list[Place]]:
-    """What tells the time of partitions, in microseconds; partitions without a time come first."""
-    pattern = default_pattern(columns) if pattern is None else pattern
+) -> Callable[[Sequence[str]], list[Place]]:
+    """What tells the time of files' partitions, in microseconds; partitions without a time come first."""
+    pattern = _default_pattern(columns) if pattern is None else pattern
     places = {column.name.lower(): i for i, column in enumerate(columns)}
     named = [name.lower() for name in _FIELD.findall(pattern)]
     unknown = next((name for name in named if name not in places), None)
@@ -82,14 +76,11 @@ def partition_times(
         hint = f"name partition columns in braces: {', '.join(f'{{{column.name}}}' for column in columns)}"
         raise LakeError(f"{message}, and {unknown!r} is no partition column" if unknown else message, hint=hint)
 
-    def times(texts: list[list[str | None]], _: Sequence[pa.Field], zone: str) -> list[Place]:
-        written = [_written(pattern, {name: row[places[name]] for name in named}) for row in zip(*texts, strict=True)]
-        vector = cast(pa.array(written, pa.string()), TIMESTAMP, zone)
-        failed = vector.failed if vector.failed is not None else [False] * len(written)
-        moments = from_arrow(vector.values)
-        return [
-            (False, 0) if bad or moment is None else (True, moment) for moment, bad in zip(moments, failed, strict=True)
-        ]
+    def times(paths: Sequence[str]) -> list[Place]:
+        texts = _partition_texts(paths, len(columns))
+        written = [_written(pattern, {name: row[places[name]] for name in named}) for row in texts]
+        moments = from_arrow(cast(pa.array(written, pa.string()), TIMESTAMP, zone).values)  # null where it cannot be
+        return [(False, 0) if moment is None else (True, moment) for moment in moments]
 
     return times
 
@@ -100,7 +91,7 @@ def _written(pattern: str, texts: dict[str, str | None]) -> str | None:
     return _FIELD.sub(lambda match: str(texts[match.group(1).lower()]), pattern)
 
 
-def default_pattern(columns: Sequence[pa.Field]) -> str:
+def _default_pattern(columns: Sequence[pa.Field]) -> str:
     """The time of a partition without a pattern."""
     day = time_column(columns)
     if day is None:

@@ -43,10 +43,9 @@ _OLD_FILTER = "run the stream to the end of what is there with the old filter fi
 
 @dataclass(frozen=True)
 class Epoch:
-    """New files that are being read: those of `target`, up to `after` in an order."""
+    """New files that are being read: those of `target`, up to `after` in their order."""
 
     target: Seen
-    order: str
     after: Key
 
 
@@ -70,6 +69,7 @@ class HiveFeed:
         self.predicate = simplify(bind(table, options.where))
         self.names, self.keys = outputs(options.columns, table)
         self.order = order_of(options.order, table.columns, options.partition_time, table.context.timezone)
+        self._order_name = " ".join(text for text in (options.order, options.partition_time) if text is not None)
         self.beginning = read_beginning(options, table)
         if options.on_change == "changes":
             raise LakeError("a directory tree does not tell which rows were changed", hint="on_change: error or skip")
@@ -105,17 +105,16 @@ class HiveFeed:
 
     def start(self) -> Position:
         """Where a new stream begins."""
-        begin, seen = self.beginning, self._nothing
-        if begin.latest:
-            seen = self._after(seen, self._list(seen, begin))
-        return self.identity.first({"seen": seen.json, **begin.floor_json})
+        return self._everything().end if self.beginning.latest else self._first(self._nothing)
+
+    def _first(self, seen: Seen) -> Position:
+        return self.identity.first({"seen": seen.json, **self.beginning.floor_json})
 
     @property
     def _nothing(self) -> Seen:
         """What counts as read before anything was."""
         since = self.beginning.written_from
-        before = None if since is None else (since - 1, "\U0010ffff")
-        return Seen() if before is None else Seen(before, before)
+        return Seen() if since is None else Seen((since - 1, "\U0010ffff"), (since - 1, "\U0010ffff"))
 
     def _after(self, seen: Seen, listing: Listing) -> Seen:
         return seen.plus(listing.files, self.options.remember_files, listing.incomplete)
@@ -171,8 +170,7 @@ class HiveFeed:
     def _everything(self) -> Step:
         """The position after all files, for a Spark that does not tell where the stream stands."""
         listing = self._list(self._nothing, self.beginning)
-        seen = self._after(self._nothing, listing)
-        return Step(self.identity.first({"seen": seen.json, **self.beginning.floor_json}), [], listing.look)
+        return Step(self._first(self._after(self._nothing, listing)), [], listing.look)
 
     def _list(self, seen: Seen, begin: Beginning) -> Listing:
         return retried(lambda: self._listed(seen, begin), self.table.storage.url, self.options.retry_seconds)
@@ -186,14 +184,10 @@ class HiveFeed:
         (judgement,) = plan.judgements
         written = np.array(walk.written, np.int64)[judgement.kept]
         places = np.flatnonzero((written >= seen.edge[0]) | bool(seen.waiting))
-        paths = plan.files.paths.take(pa.array(places)).to_pylist()
-        sizes = plan.files.sizes.take(pa.array(places)).to_pylist()
         root = len(self.table.root_url.rstrip("/")) + 1
-        recent = [
-            FoundFile(int(place), int(written[place]), path[root:], size)
-            for place, path, size in zip(places, paths, sizes, strict=True)
-        ]
-        files = begin.not_before(recent)
+        paths, sizes = (c.take(pa.array(places)).to_pylist() for c in (plan.files.paths, plan.files.sizes))
+        columns = (places.tolist(), written[places].tolist(), (path[root:] for path in paths), sizes)
+        files = begin.not_before([FoundFile(*values) for values in zip(*columns, strict=True)])
         directories, level = plan.report.level("directories"), plan.report.files
         pruned = directories.total - directories.kept
         look = Look(
@@ -248,7 +242,7 @@ class HiveFeed:
         chosen = ordered[: Budget(limit).take([file.size for file in ordered])]
         left = ordered[len(chosen) :]
         batch = Batch(len(chosen), sum(file.size for file in chosen), _digest(chosen))
-        epoch = Epoch(target, self._order_name, chosen[-1].key) if left else None
+        epoch = Epoch(target, chosen[-1].key) if left else None
         end = self._position(start, seen if left else target, epoch, batch)
         work = self._work(chosen, listing.plan)
         self._last = (start, end, work)
@@ -264,10 +258,6 @@ class HiveFeed:
         if self.unchecked is not None:
             tasks = [replace(t, residual=TRUE) if unevaluable(t.residual) is not None else t for t in tasks]
         return [Work((task,), task.size or 0) for task in tasks]
-
-    @property
-    def _order_name(self) -> str:
-        return " ".join(text for text in (self.options.order, self.options.partition_time) if text is not None)
 
     def _is_read(self, file: FoundFile, seen: Seen, epoch: Epoch | None) -> bool:
         if seen.has(file) or epoch is None or not epoch.target.has(file):
@@ -311,18 +301,18 @@ class HiveFeed:
     def _read(self, at: Mapping[str, Any]) -> tuple[Seen, Epoch | None]:
         """Where a position stands."""
         pending = at.get("epoch")
-        epoch = (
-            None if pending is None else Epoch(read_seen(pending["target"]), pending["order"], as_key(pending["after"]))
-        )
-        if epoch is not None and epoch.order != self._order_name:
-            message = f"the checkpoint stands among files in the order {epoch.order}, and now it is {self._order_name}"
-            raise LakeError(message, hint="run the stream to the end of what is there with the old order first")
-        return read_seen(at["seen"]), epoch
+        if pending is None:
+            return read_seen(at["seen"]), None
+        if pending["order"] != self._order_name:
+            message = f"the checkpoint stands among files in the order {pending['order']}"
+            hint = "run the stream to the end of what is there with the old order first"
+            raise LakeError(f"{message}, and now it is {self._order_name}", hint=hint)
+        return read_seen(at["seen"]), Epoch(read_seen(pending["target"]), as_key(pending["after"]))
 
     def _position(self, start: Position, seen: Seen, epoch: Epoch | None, batch: Batch) -> Position:
         place: dict[str, Any] = {"seen": seen.json, **self.beginning.with_floor(start["at"]).floor_json}
         if epoch is not None:
-            place["epoch"] = {"target": epoch.target.json, "order": epoch.order, "after": list(epoch.after)}
+            place["epoch"] = {"target": epoch.target.json, "order": self._order_name, "after": list(epoch.after)}
         return self.identity.position(place, start, batch)
 
 

@@ -23,7 +23,7 @@ from penstock.expr.tree import Expr
 from penstock.expr.types import TIMESTAMP, type_name
 from penstock.stream.stream_options import StreamOptions
 from penstock.tables.hive.directory_names import parse_name
-from penstock.tables.hive.file_order import partition_texts, partition_times, time_column
+from penstock.tables.hive.file_order import partition_times, time_column
 from penstock.tables.hive.hive_table import HiveTable
 from penstock.tables.hive.seen_files import FoundFile
 from penstock.tables.source import bind
@@ -69,10 +69,9 @@ class Beginning:
         """The files in partitions whose time is not before the floor; a partition without a time is not."""
         if self.time_floor is None or not files:
             return files
-        columns, zone = self.table.columns, self.table.context.timezone
-        texts = partition_texts([file.path for file in files], len(columns))
-        places = partition_times(columns, self.options.partition_time, zone)(texts, columns, zone)
         floor = self.time_floor
+        times = partition_times(self.table.columns, self.options.partition_time, self.table.context.timezone)
+        places = times([file.path for file in files])
         return [file for file, (known, moment) in zip(files, places, strict=True) if not known or moment >= floor]
 
 
