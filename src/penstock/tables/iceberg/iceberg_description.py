@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from penstock.expr.kernels.vector import Mask
 from penstock.expr.sql_text import quote_name, quote_text
@@ -68,7 +67,7 @@ class IcebergDescription(Description):
             parts, others = [], np.ones(batch.count, np.bool_)
             for members in members_of(version, batch, everything.judge(containers)):
                 others[members.files] = False
-                parts.append(_shared_files(batch, members, zone))
+                parts.append(_shared_files(members, zone))
             batches.append((containers, [*parts, whole_files(containers, np.flatnonzero(others), zone)]))
         return Pieces(batches)
 
@@ -112,13 +111,10 @@ class IcebergDescription(Description):
         return data_batches(self._version, self._table.sources)
 
 
-def _shared_files(batch: FileBatch, members: Members, zone: str) -> Part:
+def _shared_files(members: Members, zone: str) -> Part:
     """The pieces of files that several partitions share."""
-    at = pa.array(members.of_file)
-    own = [batch.partition(field) for field in batch.spec.fields]
-    values = members.values([None if column is None else column.take(at) for column in own])
     fields = []
-    for field, column in zip(members.spec.fields, values, strict=True):
+    for field, column in zip(members.spec.fields, members.values(), strict=True):
         if column is not None:
             codes, dictionary = encode(column)
             texts: list[str | None] = [*value_texts(dictionary, field.transform, zone), None]

@@ -25,6 +25,7 @@ from penstock.maps.sidecar_columns import Sidecar, value_type
 from penstock.maps.sidecar_states import State, state_of
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Bounds, Exact, Fact, encode
+from penstock.tables.description import Numbers, integers
 from penstock.tables.file_metadata import metadata_facts
 from penstock.tables.iceberg.manifest.logical_values import Logical, read_logical
 from penstock.tables.iceberg.manifest.manifest_statistics import Counts, Ends, ManifestEntries, count_rows
@@ -71,6 +72,10 @@ class FileBatch:
     def column(self, name: str) -> pa.Array:
         """A column of the entries."""
         return self._once(("column", name), lambda: _joined([part.column(name) for part in self.parts]))
+
+    def numbers(self, name: str) -> Numbers:
+        """A column of whole numbers, 0 where one is missing."""
+        return integers(self.column(name), self.count, 0)
 
     def partition(self, spec_field: SpecField) -> pa.Array | None:
         """The values of one partition field; None where its type is not known."""

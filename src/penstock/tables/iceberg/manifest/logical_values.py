@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from penstock.expr.kernels.python_values import from_arrow, to_arrow
+from penstock.expr.kernels.vector import Mask
 from penstock.expr.tree import TRUE
 from penstock.formats.manifest_record import LogicalTuples, read_tuples
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Bounds, Exact, Fact, Tuples
 from penstock.prune.judge import Judgement
-from penstock.tables.description import Numbers, integers
+from penstock.tables.description import Numbers, joined
 from penstock.tables.iceberg.metadata.schema_columns import Columns
 from penstock.tables.iceberg.metadata.specs import Spec
 
@@ -43,8 +43,13 @@ class Logical(NamedTuple):
 
     ids: Ids
     fact: Tuples
-    rows: npt.NDArray[np.int64]
-    counted: npt.NDArray[np.bool_]
+    rows: Numbers
+    counted: Mask
+
+    @property
+    def until(self) -> Numbers:
+        """The rows of all tuples before each, and behind them those of all."""
+        return np.concatenate([[0], np.cumsum(self.rows)])
 
 
 def read_logical(texts: pa.Array, columns: Columns) -> list[Logical]:
@@ -64,15 +69,12 @@ def _logical(ids: Ids, records: Sequence[LogicalTuples | None], columns: Columns
     decoded = [None if record is None else _decoded(record.tuples, kinds, types) for record in own]
     offsets = np.cumsum([0, *(0 if arrays is None else len(arrays[0]) for arrays in decoded)], dtype=np.int64)
     parts = [arrays for arrays in decoded if arrays is not None]
-    joined = tuple(pa.concat_arrays([pa.array([], t), *(arrays[i] for arrays in parts)]) for i, t in enumerate(types))
-    fact = Tuples(terms, joined, offsets, np.array([arrays is not None for arrays in decoded], np.bool_))
-    known = [record for record, arrays in zip(own, decoded, strict=True) if record is not None and arrays is not None]
-    rows = [np.array([0] * len(record.tuples) if record.rows is None else record.rows, np.int64) for record in known]
-    counted = [
-        record is not None and arrays is not None and record.rows is not None
-        for record, arrays in zip(own, decoded, strict=True)
-    ]
-    return Logical(ids, fact, np.concatenate([np.array([], np.int64), *rows]), np.array(counted, np.bool_))
+    values = tuple(pa.concat_arrays([pa.array([], t), *(arrays[i] for arrays in parts)]) for i, t in enumerate(types))
+    fact = Tuples(terms, values, offsets, np.array([arrays is not None for arrays in decoded], np.bool_))
+    known = [None if arrays is None else record for record, arrays in zip(own, decoded, strict=True)]
+    rows = [record.rows or [0] * len(record.tuples) for record in known if record is not None]
+    counted = [record is not None and record.rows is not None for record in known]
+    return Logical(ids, fact, joined(np.array(each, np.int64) for each in rows), np.array(counted, np.bool_))
 
 
 def _decoded(tuples: list[list[Any]], kinds: Sequence[Any], types: Sequence[Any]) -> list[pa.Array] | None:
@@ -107,28 +109,44 @@ def _array(values: list[Any], to: pa.DataType | None) -> pa.Array:
 class Members:
     """What lies in some files of a batch; `files` are all of them, also those of whose members none can match."""
 
+    batch: FileBatch
     spec: Spec  # the fine one
+    logical: Logical
     files: Numbers
     of_file: Numbers  # the file of each member
     places: Numbers  # where each stands among all tuples of the batch
-    rows: Numbers
-    bytes: Numbers
-    shared: Numbers  # 1 where the file holds other members too
-    coarse: Spec
-    ids: tuple[int, ...]
-    logical: Sequence[pa.Array]
 
-    def values(self, own: Sequence[pa.Array | None]) -> list[pa.Array | None]:
-        """The values of the fine spec's fields; `own` are those of the file's spec, one for each member."""
-        known: dict[Any, pa.Array | None] = {
-            (field.source_id, field.transform): values for field, values in zip(self.coarse.fields, own, strict=True)
-        }
-        known |= {(i, "identity"): values for i, values in zip(self.ids, self.logical, strict=True)}
-        arrays = [known.get((field.source_id, field.transform)) for field in self.spec.fields]
-        return [
-            None if values is None or field.type is None else values.cast(field.type)
-            for field, values in zip(self.spec.fields, arrays, strict=True)
-        ]
+    @property
+    def rows(self) -> Numbers:
+        """The rows of each."""
+        return self.logical.rows[self.places]
+
+    @property
+    def bytes(self) -> Numbers:
+        """The bytes of each: those of its file, divided by rows."""
+        before = self.logical.until[self.places] - self.logical.until[self.logical.fact.offsets[self.of_file]]
+        rows, sizes = self.batch.numbers("record_count"), self.batch.numbers("file_size_in_bytes")
+        size, total = sizes[self.of_file], rows[self.of_file]
+        return _share(size, before + self.rows, total) - _share(size, before, total)
+
+    @property
+    def shared(self) -> Numbers:
+        """1 where the file holds other members too."""
+        return (self.logical.fact.sizes[self.of_file] > 1).astype(np.int64)
+
+    def values(self) -> list[pa.Array | None]:
+        """The values of the fine spec's fields, from those of the file's own spec and from the tuples."""
+        at = {(field.source_id, field.transform): self.of_file for field in self.batch.spec.fields}
+        columns = {(field.source_id, field.transform): self.batch.partition(field) for field in self.batch.spec.fields}
+        for field_id, values in zip(self.logical.ids, self.logical.fact.columns, strict=True):
+            at[field_id, "identity"], columns[field_id, "identity"] = self.places, values
+        shown: list[pa.Array | None] = []
+        for field in self.spec.fields:
+            key = (field.source_id, field.transform)
+            values = columns.get(key)
+            known = values is not None and field.type is not None
+            shown.append(values.take(pa.array(at[key])).cast(field.type) if known else None)
+        return shown
 
 
 def members_of(version: Version, batch: FileBatch, judgement: Judgement) -> Iterator[Members]:
@@ -149,21 +167,11 @@ def _fine(version: Version, spec: Spec, ids: tuple[int, ...]) -> Spec | None:
 
 def _members(fine: Spec, batch: FileBatch, judgement: Judgement, logical: Logical) -> Members:
     starts, ends = logical.fact.offsets[:-1], logical.fact.offsets[1:]
-    until = np.concatenate([[0], np.cumsum(logical.rows)])
-    total = integers(batch.column("record_count"), batch.count, 0)
-    known = logical.counted & (until[ends] - until[starts] == total)
+    known = logical.counted & (logical.until[ends] - logical.until[starts] == batch.numbers("record_count"))
     files = judgement.kept[known[judgement.kept]]
-    sizes = (ends - starts)[files]
-    of_file = np.repeat(files, sizes)
-    of_tuple = np.repeat(starts[files] - np.concatenate([[0], np.cumsum(sizes)])[:-1], sizes) + np.arange(len(of_file))
-    rows = logical.rows[of_tuple]
-    before = until[of_tuple] - until[starts[of_file]]
-    size = integers(batch.column("file_size_in_bytes"), batch.count, 0)[of_file]
-    shares = _share(size, before + rows, total[of_file]) - _share(size, before, total[of_file])
-    at = pa.array(of_tuple)
-    values = [array.take(at) for array in logical.fact.columns]
-    shared = np.repeat((sizes > 1).astype(np.int64), sizes)
-    return Members(fine, files, of_file, of_tuple, rows, shares, shared, batch.spec, logical.ids, values)
+    sizes = logical.fact.sizes[files]
+    places = np.repeat(starts[files] - np.concatenate([[0], np.cumsum(sizes)])[:-1], sizes) + np.arange(sizes.sum())
+    return Members(batch, fine, logical, files, np.repeat(files, sizes), places)
 
 
 def _share(size: Numbers, rows: Numbers, total: Numbers) -> Numbers:
@@ -177,17 +185,10 @@ def _matching(members: Members, judgement: Judgement, logical: Logical) -> Membe
     if judgement.pruner.predicate == TRUE:
         return members
     facts = [_of_members(fact, members.of_file) for fact in judgement.containers.facts if not isinstance(fact, Tuples)]
-    facts += [Exact(term, values) for term, values in zip(logical.fact.terms, members.logical, strict=True)]
+    places = pa.array(members.places)
+    facts += [Exact(fact.term, fact.values.take(places)) for fact in logical.fact.exact]
     kept = judgement.pruner.judge(Containers(len(members.of_file), facts)).kept
-    return replace(
-        members,
-        of_file=members.of_file[kept],
-        places=members.places[kept],
-        rows=members.rows[kept],
-        bytes=members.bytes[kept],
-        shared=members.shared[kept],
-        logical=[values.take(pa.array(kept)) for values in members.logical],
-    )
+    return replace(members, of_file=members.of_file[kept], places=members.places[kept])
 
 
 def _of_members(fact: Exact | Bounds, of_file: Numbers) -> Fact:
@@ -198,11 +199,6 @@ def _of_members(fact: Exact | Bounds, of_file: Numbers) -> Fact:
     at = pa.array(of_file)
     if isinstance(fact, Exact):
         return replace(fact, values=fact.values.take(at), known=None if fact.known is None else fact.known[of_file])
-    ends = [_take(ends, at) for ends in (fact.lower, fact.upper)]
-    counts = [_take(count, at) for count in (fact.null_count, fact.nan_count, fact.value_count)]
-    cut = None if fact.upper_cut is None else fact.upper_cut[of_file]
-    return Bounds(fact.term, ends[0], ends[1], counts[0], counts[1], counts[2], cut, fact.label)
-
-
-def _take(column: pa.Array | None, at: pa.Array) -> pa.Array | None:
-    return None if column is None else column.take(at)
+    columns = {name: getattr(fact, name) for name in ("lower", "upper", "null_count", "nan_count", "value_count")}
+    taken = {name: None if column is None else column.take(at) for name, column in columns.items()}
+    return replace(fact, **taken, upper_cut=None if fact.upper_cut is None else fact.upper_cut[of_file])

@@ -40,12 +40,11 @@ _NUMBERS = {
 
 
 class _Part(NamedTuple):
-    """Rows of the answer before they are put together: values of a spec's fields, numbers, and where the rows lie."""
+    """Rows of the answer before they are put together: a spec with the values of its fields, and the numbers."""
 
     spec: Spec
     values: list[pa.Array | None]
-    numbers: dict[str, pa.Array]
-    place: pa.Array  # a number for each partition that delete files are about
+    numbers: dict[str, pa.Array]  # and `place`, a number for each partition that delete files are about
 
 
 def list_partitions(
@@ -67,13 +66,10 @@ def list_partitions(
         files = grouped.select([*by, *(f"{name}_{how}" for name, how in sums.items())])
         files = files.rename_columns([*by, *_NUMBERS])
     files = files.sort_by([(name, "ascending") for name in ("spec", *keys)])
-    totals = {name: files.column(name) for name in _NUMBERS}
-    shared = pc.greater(totals["shared_files"], 0)
-    columns = [files.column(name) for name in ("spec", *keys)]
-    columns += [totals["rows"], totals["files"], totals["shared_files"], shared, totals["bytes"], totals["deletes"]]
-    shown = ["rows", "files", "shared_files", "shared", "bytes", "deletes", "last_change", "unknown"]
+    shown = ["rows", "files", "shared_files", "shared", "bytes", "deletes", "last_change"]
+    files = files.append_column("shared", pc.greater(files.column("shared_files"), 0)).select(["spec", *keys, *shown])
     unknown = _unknown([part.spec for part in parts], names, files.column("spec"))
-    return pa.table([*columns, totals["last_change"], unknown], names=["spec_id", *names, *shown])
+    return pa.table([*files.columns, unknown], names=["spec_id", *names, *shown, "unknown"])
 
 
 def _parts(
@@ -82,41 +78,32 @@ def _parts(
     """Files whose logical partitions are known, by those; then all others, by their own partition."""
     others = np.zeros(batch.count, np.bool_)
     others[judgement.kept] = True
-    places = _Places(batch, deletes)
-    own = [batch.partition(field) for field in batch.spec.fields]
+    of_files = _of_files(version, batch, deletes)
     for members in members_of(version, batch, judgement):
         others[members.files] = False
-        at = pa.array(members.of_file)
-        numbers = {"rows": members.rows, "shared_files": pa.array(members.shared), "bytes": members.bytes}
-        values = members.values([None if column is None else column.take(at) for column in own])
-        yield _Part(members.spec, values, _numbers(version, batch, at, numbers, places), places.codes.take(at))
-    at = pa.array(np.flatnonzero(others))
-    has_text = batch.column(LOGICAL).is_valid().cast(pa.int64())
-    numbers = {"rows": batch.column("record_count").take(at), "shared_files": has_text.take(at)}
-    numbers["bytes"] = batch.column("file_size_in_bytes").take(at)
-    values = [None if column is None else column.take(at) for column in own]
-    yield _Part(batch.spec, values, _numbers(version, batch, at, numbers, places), places.codes.take(at))
+        numbers = {"rows": members.rows, "shared_files": members.shared, "bytes": members.bytes}
+        yield _Part(members.spec, members.values(), {**numbers, **_taken(of_files, members.of_file)})
+    at = np.flatnonzero(others)
+    of_files["rows"], of_files["bytes"] = batch.column("record_count"), batch.column("file_size_in_bytes")
+    of_files["shared_files"] = batch.column(LOGICAL).is_valid()
+    own = (batch.partition(field) for field in batch.spec.fields)
+    values = [None if column is None else column.take(pa.array(at)) for column in own]
+    yield _Part(batch.spec, values, _taken(of_files, at))
 
 
-class _Places:
-    """The partition of each file as a number, and how many delete files it has; one place for all without deletes."""
-
-    def __init__(self, batch: FileBatch, deletes: Mapping[Partition, int]) -> None:
-        codes: npt.NDArray[np.int64] = np.zeros(batch.count, np.int64)
-        counts: npt.NDArray[np.int64] = np.zeros(batch.count, np.int64)
-        if deletes:
-            numbers = {place: i for i, place in enumerate(deletes, 1)}
-            for i, place in enumerate(partitions_of(batch, None)):
-                codes[i], counts[i] = numbers.get(place, 0), deletes.get(place, 0)
-        self.codes, self.counts = pa.array(codes), pa.array(counts)
+def _of_files(version: Version, batch: FileBatch, deletes: Mapping[Partition, int]) -> dict[str, pa.Array]:
+    """What is about whole files: last change, place (one for all without deletes) and the number of delete files."""
+    places, counts = [0] * batch.count, [0] * batch.count
+    if deletes:
+        numbers, own = {place: i for i, place in enumerate(deletes, 1)}, partitions_of(batch, None)
+        places, counts = [numbers.get(place, 0) for place in own], [deletes.get(place, 0) for place in own]
+    columns = {"files": [1] * batch.count, "place": places, "deletes": counts}
+    changed = _times(version, batch.column("snapshot_id"))
+    return {**{name: pa.array(values, pa.int64()) for name, values in columns.items()}, "last_change": changed}
 
 
-def _numbers(
-    version: Version, batch: FileBatch, at: pa.Array, known: dict[str, pa.Array], places: _Places
-) -> dict[str, pa.Array]:
-    files = pa.array(np.ones(len(at), np.int64))
-    changed = _times(version, batch.column("snapshot_id").take(at))
-    return {**known, "files": files, "deletes": places.counts.take(at), "last_change": changed}
+def _taken(columns: Mapping[str, pa.Array], at: npt.NDArray[np.int64]) -> dict[str, pa.Array]:
+    return {name: column.take(pa.array(at)) for name, column in columns.items()}
 
 
 def _names(specs: Sequence[Spec]) -> dict[str, pa.DataType]:
@@ -141,12 +128,12 @@ def _unknown(specs: Sequence[Spec], names: dict[str, pa.DataType], spec_ids: pa.
 
 
 def _table(part: _Part, names: dict[str, pa.DataType], schema: pa.Schema) -> pa.Table:
-    count, spec_id = len(part.place), part.spec.spec_id
+    count, spec_id = len(part.numbers["rows"]), part.spec.spec_id
     fields = zip(part.spec.fields, part.values, strict=True)
     own = {_name(field, names, spec_id): values for field, values in fields if values is not None}
     keys = [own[name] if name in own else pa.nulls(count, kind) for name, kind in names.items()]
-    spec = pa.repeat(pa.scalar(spec_id, pa.int32()), count)
-    return pa.table([spec, *keys, part.place, *(part.numbers[name] for name in _NUMBERS)], schema=schema)
+    numbers = (pa.array(part.numbers[name]).cast(kind) for name, kind in {"place": pa.int64(), **_NUMBERS}.items())
+    return pa.table([pa.array(np.full(count, spec_id, np.int32)), *keys, *numbers], schema=schema)
 
 
 def _times(version: Version, snapshot_ids: pa.Array) -> pa.Array:

@@ -48,9 +48,13 @@ class Columns:
     schema: Schema  # PyIceberg's
 
     @cached_property
+    def _all(self) -> list[tuple[int, Column, IcebergType, bool]]:
+        return list(_walk(self.schema.fields, (), True))
+
+    @cached_property
     def key(self) -> str:
         """What makes two of them the same."""
-        return repr([(path, field_id, str(kind), path in self.required) for path, (field_id, kind) in self.ids.items()])
+        return repr([(column.path, i, str(kind), required) for i, column, kind, required in self._all])
 
     @cached_property
     def arrow(self) -> pa.Schema:
@@ -60,38 +64,29 @@ class Columns:
     @cached_property
     def by_id(self) -> dict[int, Column]:
         """The columns and the fields of structs, by id; what lies in lists and maps has no column of its own."""
-        return {field_id: column for field_id, column, _ in _walk(self.schema.fields, ())}
+        return {field_id: column for field_id, column, _, _ in self._all}
 
     @cached_property
     def ids(self) -> dict[tuple[str, ...], tuple[int, IcebergType]]:
         """Id and Iceberg's type of each column, by its path."""
-        return {column.path: (field_id, kind) for field_id, column, kind in _walk(self.schema.fields, ())}
+        return {column.path: (field_id, kind) for field_id, column, kind, _ in self._all}
 
     @cached_property
     def required(self) -> frozenset[tuple[str, ...]]:
         """The paths that no row can have NULL at: those of required fields in required structs."""
-        return frozenset(_required(self.schema.fields, ()))
+        return frozenset(column.path for _, column, _, required in self._all if required)
 
 
-def _required(fields: Iterable[NestedField], above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def _walk(
+    fields: Iterable[NestedField], above: tuple[str, ...], required: bool
+) -> Iterator[tuple[int, Column, IcebergType, bool]]:
     from pyiceberg.types import StructType
 
     for field in fields:
-        if field.required:
-            path = (*above, field.name)
-            yield path
-            if isinstance(field.field_type, StructType):
-                yield from _required(field.field_type.fields, path)
-
-
-def _walk(fields: Iterable[NestedField], above: tuple[str, ...]) -> Iterator[tuple[int, Column, IcebergType]]:
-    from pyiceberg.types import StructType
-
-    for field in fields:
-        path = (*above, field.name)
-        yield field.field_id, Column(path, arrow_type(field.field_type, ".".join(path))), field.field_type
-        if isinstance(field.field_type, StructType):
-            yield from _walk(field.field_type.fields, path)
+        path, kind, always = (*above, field.name), field.field_type, required and field.required
+        yield field.field_id, Column(path, arrow_type(kind, ".".join(path))), kind, always
+        if isinstance(kind, StructType):
+            yield from _walk(kind.fields, path, always)
 
 
 def _field(field: NestedField) -> pa.Field:

@@ -8,6 +8,7 @@ value is still shown.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,6 @@ from penstock.tables.partitioning import PartitionField
 
 if TYPE_CHECKING:
     from pyiceberg.partitioning import PartitionField as IcebergField
-    from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.schema import Schema
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.types import IcebergType
@@ -78,11 +78,11 @@ class Specs(dict[int, Spec]):
 
 def read_specs(metadata: TableMetadata, columns: Columns) -> Specs:
     """All specs that files of the table may have, by id, as seen from one schema."""
-    return Specs({spec.spec_id: _spec(spec, metadata, columns) for spec in metadata.partition_specs})
-
-
-def _spec(spec: PartitionSpec, metadata: TableMetadata, columns: Columns) -> Spec:
-    return Spec(spec.spec_id, tuple(_field(i, field, metadata, columns) for i, field in enumerate(spec.fields)))
+    specs = Specs()
+    for spec in metadata.partition_specs:
+        fields = (_field(i, field, metadata, columns) for i, field in enumerate(spec.fields))
+        specs[spec.spec_id] = Spec(spec.spec_id, tuple(fields))
+    return specs
 
 
 def _field(position: int, field: IcebergField, metadata: TableMetadata, columns: Columns) -> SpecField:
@@ -90,12 +90,10 @@ def _field(position: int, field: IcebergField, metadata: TableMetadata, columns:
     source = columns.by_id.get(field.source_id)
     origin = _type_of(field.source_id, [columns.schema, *reversed(metadata.schemas)])
     arrow = None if origin is None else transform.result_type(arrow_type(origin, field.name))
-    kind = None if origin is None or arrow is None else field.transform.result_type(origin)
-    term = None
-    if origin is not None and arrow is not None and source is not None:
-        assert source.type is not None
-        meant = transform.on_type(origin)
-        if meant == "identity" or transform_function(meant, source.type) is not None:
+    kind = term = None
+    if origin is not None and arrow is not None:
+        kind, meant = field.transform.result_type(origin), transform.on_type(origin)
+        if source is not None and (meant == "identity" or transform_function(meant, source.type) is not None):
             term = PartitionField(field.name, source, meant)
     return SpecField(position, field.name, transform.text, term, arrow, kind, field.source_id)
 
@@ -103,10 +101,8 @@ def _field(position: int, field: IcebergField, metadata: TableMetadata, columns:
 def _type_of(source_id: int, schemas: Sequence[Schema]) -> IcebergType | None:
     """The type of a column in the first schema that has it; a dropped one is found in the table's history."""
     for schema in schemas:
-        try:
+        with suppress(ValueError):
             return schema.find_field(source_id).field_type
-        except ValueError:
-            continue
     return None
 
 

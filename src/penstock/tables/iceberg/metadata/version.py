@@ -108,8 +108,7 @@ def _by_ref(metadata: TableMetadata, label: str, name: str) -> Version:
     snapshot = metadata.snapshot_by_id(ref.snapshot_id)
     if snapshot is None:
         raise LakeError(f"{label} of {name} points to snapshot {ref.snapshot_id}, which is gone", hint=_known(metadata))
-    is_tag = str(ref.snapshot_ref_type) == "tag" or getattr(ref.snapshot_ref_type, "value", "") == "tag"
-    schema = _schema_of(metadata, snapshot) if is_tag else metadata.schema()
+    schema = _schema_of(metadata, snapshot) if ref.snapshot_ref_type == "tag" else metadata.schema()
     return Version(metadata, snapshot, schema)
 
 
@@ -145,7 +144,6 @@ def _known(metadata: TableMetadata) -> str:
     newest = sorted(metadata.snapshots, key=lambda s: -s.timestamp_ms)[:5]
     if not newest:
         return "it has none"
-    shown = [
-        f"{s.snapshot_id} ({datetime.fromtimestamp(s.timestamp_ms / 1000, UTC):%Y-%m-%d %H:%M:%S})" for s in newest
-    ]
+    times = [f"{datetime.fromtimestamp(s.timestamp_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}" for s in newest]
+    shown = [f"{s.snapshot_id} ({time})" for s, time in zip(newest, times, strict=True)]
     return f"there are {len(metadata.snapshots):,}, the newest: {', '.join(shown)}"
