@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from penstock.expr.bind import Context, bind_text
-from penstock.expr.tree import TRUE, And, Column, Expr
+from penstock.expr.tree import Column
 from penstock.expr.types import TIMESTAMP
 from penstock.prune.facts import Exact, Fact
 
@@ -25,16 +24,6 @@ METADATA = pa.struct(
 def with_metadata(schema: pa.Schema) -> pa.Schema:
     """What predicates may name: the columns, and what Spark calls `_metadata`."""
     return schema.append(pa.field("_metadata", METADATA))
-
-
-def bind_filters(where: str | None, path: str | None, schema: pa.Schema, context: Context) -> Expr:
-    """A predicate, and a LIKE pattern that the file's URL must match, as one; both may be missing."""
-    schema = with_metadata(schema)
-    parts = [] if where is None else [bind_text(where, schema, context)]
-    if path is not None:
-        text = path.replace("\\", "\\\\").replace("'", "\\'")
-        parts.append(bind_text(f"_metadata.file_path LIKE '{text}'", schema, context))
-    return TRUE if not parts else (parts[0] if len(parts) == 1 else And(tuple(parts)))
 
 
 def metadata_facts(urls: Sequence[str], sizes: pa.Array, times: pa.Array | None = None) -> list[Fact]:

@@ -41,9 +41,8 @@ from penstock.stream.feed import Feed
 from penstock.stream.stream_options import StreamOptions
 from penstock.tables.description import Description, Pieces, pieces_of_files
 from penstock.tables.file_metadata import metadata_facts
-from penstock.tables.outputs import empty, matching_rows, outputs
 from penstock.tables.partitioning import PartitionField, parse_partition_by
-from penstock.tables.source import Relations, Source, bind, count_partitions
+from penstock.tables.source import Relations, Source, bind, count_partitions, empty, matching_rows, outputs
 
 _SCHEME = "memory:"
 

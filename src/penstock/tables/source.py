@@ -9,6 +9,9 @@ A kind of table is one folder with a class that inherits `Source`, and passes `t
 | `feed` | streams |
 | `describe` | reports and notebooks |
 | `at`, `refresh` | tables that have snapshots |
+
+What follows the class serves every kind: predicates over its columns, and what a reader gives back, which is columns by
+their names and keys of maps as SQL writes them.
 """
 
 from __future__ import annotations
@@ -21,9 +24,11 @@ from typing import Any, Protocol, Self
 
 import pyarrow as pa
 
-from penstock.errors import LakeError
-from penstock.expr.bind import Context
-from penstock.expr.tree import Expr
+from penstock.errors import LakeError, PenstockError, SchemaError, name_hint
+from penstock.expr.bind import Context, bind_text
+from penstock.expr.kernels.evaluate import Rows, evaluate, filter_mask, read_terms
+from penstock.expr.sql_text import quote_text
+from penstock.expr.tree import TRUE, And, Expr, IsNull, Lookup, is_term
 from penstock.prune.facts import Exact
 from penstock.prune.notebook import as_grid
 from penstock.prune.notebook import columns as columns_html
@@ -33,7 +38,9 @@ from penstock.stream.feed import Feed
 from penstock.stream.stream_options import StreamOptions
 from penstock.tables import bridge
 from penstock.tables.description import Description
-from penstock.tables.file_metadata import bind_filters
+from penstock.tables.file_metadata import with_metadata
+
+Keys = dict[str, Lookup]
 
 
 class Relations(Protocol):
@@ -144,8 +151,64 @@ class Source(ABC):
 
 
 def bind(table: Source, where: str | Expr | None, path: str | None = None) -> Expr:
-    """A predicate with the columns it names; `path` is a LIKE pattern for the file's URL."""
-    return where if isinstance(where, Expr) else bind_filters(where, path, table.schema, table.context)
+    """A predicate, and a LIKE pattern that the file's URL must match, as one; both may be missing."""
+    if isinstance(where, Expr):
+        return where
+    texts = [where, None if path is None else f"_metadata.file_path LIKE {quote_text(path)}"]
+    schema = with_metadata(table.schema)
+    parts = [bind_text(text, schema, table.context) for text in texts if text is not None]
+    return TRUE if not parts else parts[0] if len(parts) == 1 else And(tuple(parts))
+
+
+def outputs(columns: Sequence[str] | None, table: Source) -> tuple[list[str], Keys]:
+    """Columns as the schema spells them, all without any; and those that are keys of maps, `headers['a']`."""
+    if isinstance(columns, str):
+        raise SchemaError(f"columns takes a list of names, found the text {columns!r}", hint=f"write [{columns!r}]")
+    names, keys = [], Keys()
+    for column in table.schema.names if columns is None else columns:
+        try:
+            names.append(column_name(column, table.schema))
+        except SchemaError:
+            term = _key(column, table)
+            if term is None:
+                raise
+            keys[column] = term
+            names.append(column)
+    return names, keys
+
+
+def column_name(column: str, schema: pa.Schema) -> str:
+    """A column as the schema spells it; an error with a hint when there is none."""
+    name: str | None = next((name for name in schema.names if name.lower() == column.lower()), None)
+    if name is None:
+        raise SchemaError(f"no column {column!r}", hint=name_hint(column, schema.names))
+    return name
+
+
+def empty(names: Sequence[str], keys: Keys, schema: pa.Schema) -> pa.Table:
+    """No rows of these columns."""
+    fields = [pa.field(name, keys[name].type) if name in keys else schema.field(name) for name in names]
+    return pa.schema(fields).empty_table()
+
+
+def matching_rows(
+    rows: pa.Table, residual: Expr, names: Sequence[str], keys: Keys, zone: str, terms: Rows | None = None
+) -> pa.Table:
+    """The rows that match, with the columns asked for; `terms` that are known need not be in the rows."""
+    for name, term in keys.items():
+        values = evaluate(term, read_terms(term, rows, terms), rows.num_rows, zone).values
+        rows = rows.append_column(pa.field(name, term.type), values)
+    return rows.filter(filter_mask(residual, rows, zone, terms)).select(list(names))
+
+
+def _key(text: str, table: Source) -> Lookup | None:
+    try:
+        test = bind(table, f"({text}) IS NULL")
+    except PenstockError:
+        return None
+    term = test.child if isinstance(test, IsNull) else None
+    of_map = isinstance(term, Lookup) and is_term(term) and pa.types.is_map(term.container.type)
+    return term if of_map and isinstance(term, Lookup) else None
 
 
 def count_partitions(plan: Plan, names: Sequence[str], zone: str) -> pa.Table:

@@ -35,8 +35,7 @@ from penstock.tables.hive.hive_table import HiveTable
 from penstock.tables.hive.seen_files import FoundFile, Incomplete, Key, Seen, as_key, read_seen
 from penstock.tables.hive.stream_start import Beginning, read_beginning
 from penstock.tables.hive.walk import check_readable
-from penstock.tables.outputs import Keys, empty, outputs
-from penstock.tables.source import bind
+from penstock.tables.source import Keys, bind, empty, outputs
 
 _OLD_FILTER = "run the stream to the end of what is there with the old filter first"
 

@@ -11,15 +11,7 @@ from penstock.errors import LayoutError
 from penstock.expr.kernels.evaluate import as_type
 from penstock.expr.schema import as_schema, check_names
 from penstock.expr.tree import Expr, Lookup, column_of
-from penstock.expr.types import (
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    common_type,
-    is_nested,
-    is_numeric,
-    normalize,
-    type_name,
-)
+from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ, common_type, is_nested, is_numeric, normalize, type_name
 from penstock.formats.file_format import DataFile
 from penstock.formats.format_registry import format_of, is_data_file, is_hidden
 from penstock.maps.shredded_file import by_footer
@@ -52,14 +44,13 @@ def _first_below(storage: Storage, path: str, depth: int) -> str | None:
 
 def read_schema(storage: Storage, path: str) -> tuple[pa.Schema, Mapping]:
     """The schema of one file, from its footer, without the sidecars of its maps; and what it says of those."""
-    with storage.open(path) as file, _clear_errors(storage, path):
-        footer = format_of(path).open(file)
-        shredded = shredded_maps(footer, storage.url_of(path))
+    with _opened(storage, path) as footer:
+        shredded = _shredded_maps(footer, storage.url_of(path))
         hidden = {name for each in shredded for _, name in each.sidecars}
         return as_schema(pa.schema([f for f in footer.schema if f.name not in hidden])), shredded
 
 
-def shredded_maps(file: DataFile, url: str) -> Mapping:
+def _shredded_maps(file: DataFile, url: str) -> Mapping:
     """What a file says of the sidecars of its maps."""
     return read_footer(file.metadata, file.schema.names, url)
 
@@ -67,8 +58,8 @@ def shredded_maps(file: DataFile, url: str) -> Mapping:
 def read_mapping(storage: Storage, url: str) -> Mapping:
     """What a file says of the sidecars of its maps, from its footer alone."""
     path = storage.path_of(url)
-    with storage.open(path) as file, _clear_errors(storage, path):
-        return shredded_maps(format_of(path).open(file), url)
+    with _opened(storage, path) as file:
+        return _shredded_maps(file, url)
 
 
 def read_file(
@@ -80,9 +71,8 @@ def read_file(
     sidecars is put together again.
     """
     path = storage.path_of(url)
-    with storage.open(path) as file, _clear_errors(storage, path):
-        rows = format_of(path).open(file)
-        shredded = by_footer(shredded_maps(rows, url))
+    with _opened(storage, path) as rows:
+        shredded = by_footer(_shredded_maps(rows, url))
         served = [term for term in keys if shredded.has(term)]
         needed = names | {column_of(term) for term in keys if term not in served}
         fields = pa.schema([f for f in schema if f.name in needed])
@@ -123,12 +113,14 @@ def _is_read_as(file_type: pa.DataType, wanted: pa.DataType) -> bool:
 
 
 @contextmanager
-def _clear_errors(storage: Storage, path: str) -> Iterator[None]:
-    try:
-        yield
-    except pa.ArrowInvalid as error:
-        why = str(error).splitlines()[0][:120]
-        message = f"{storage.url_of(path)} is not a {format_of(path).title} file ({why})"
-        raise LayoutError(message, hint="remove or replace it") from None
-    except OSError as error:
-        raise storage.trouble(path, error) from None
+def _opened(storage: Storage, path: str) -> Iterator[DataFile]:
+    """An open data file; what goes wrong while it is read is an error that names it."""
+    with storage.open(path) as file:
+        try:
+            yield format_of(path).open(file)
+        except pa.ArrowInvalid as error:
+            why = str(error).splitlines()[0][:120]
+            message = f"{storage.url_of(path)} is not a {format_of(path).title} file ({why})"
+            raise LayoutError(message, hint="remove or replace it") from None
+        except OSError as error:
+            raise storage.trouble(path, error) from None

@@ -34,8 +34,7 @@ from penstock.tables.description import MOST_KEYS, Description, Pieces, pieces_o
 from penstock.tables.hive.declaration import PartitionBy, partition_columns
 from penstock.tables.hive.hive_files import first_file, read_file, read_mapping, read_schema
 from penstock.tables.hive.walk import Limits, Walk, check_readable, judge
-from penstock.tables.outputs import Keys, empty, matching_rows, outputs
-from penstock.tables.source import Relations, Source, bind, count_partitions
+from penstock.tables.source import Keys, Relations, Source, bind, count_partitions, empty, matching_rows, outputs
 
 
 @dataclass(frozen=True, repr=False)

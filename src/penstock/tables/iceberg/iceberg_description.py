@@ -19,7 +19,7 @@ from penstock.tables.description import MOST_KEYS, Description, Field, Part, Pie
 from penstock.tables.iceberg.manifest.file_batch import FileBatch
 from penstock.tables.iceberg.manifest.logical_values import Members, members_of
 from penstock.tables.iceberg.scan.scan_plan import data_batches, hot_keys, judge_files, served_keys
-from penstock.tables.outputs import outputs
+from penstock.tables.source import outputs
 
 if TYPE_CHECKING:
     from penstock.tables.iceberg.iceberg_table import IcebergTable

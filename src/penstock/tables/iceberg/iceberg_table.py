@@ -32,8 +32,7 @@ from penstock.tables.iceberg.metadata.version import SnapshotChoice, Version, re
 from penstock.tables.iceberg.scan.extremes import extreme
 from penstock.tables.iceberg.scan.reader import Reader
 from penstock.tables.iceberg.scan.scan_plan import Sources, delete_batches, judge_files, plan_files
-from penstock.tables.outputs import column_name, empty, outputs
-from penstock.tables.source import Relations, Source, bind
+from penstock.tables.source import Relations, Source, bind, column_name, empty, outputs
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -150,8 +149,8 @@ class IcebergTable(Source):
         names, keys = outputs(columns, self)
         plan = self.plan(where, limit=limit)
         parts, missing = [], limit
-        for part in Reader(self.version, self.sources.io, self.context.timezone).rows(plan.files, names, keys):
-            parts.append(part if missing is None else part.slice(0, missing))
+        for part in self._reader.rows(plan.files, names, keys):
+            parts.append(part.slice(0, missing))
             if missing is not None:
                 missing -= len(parts[-1])
                 if missing <= 0:
@@ -169,9 +168,11 @@ class IcebergTable(Source):
                 counted += task.rows
             else:
                 others.append(task)
-        reader = Reader(self.version, self.sources.io, self.context.timezone)
-        read = sum(part.num_rows for part in reader.rows(others, self.schema.names[:1])) if others else 0
-        return counted + read
+        return counted + sum(part.num_rows for part in self._reader.rows(others, self.schema.names[:1]))
+
+    @property
+    def _reader(self) -> Reader:
+        return Reader(self.version, self.sources.io, self.context.timezone)
 
     def minimum(self, column: str, where: str | None = None, *, snapshot: SnapshotChoice = None) -> Any:
         """The smallest value of a column; bounds tell which files are worth reading, most often one."""
@@ -213,10 +214,9 @@ class IcebergTable(Source):
         name = column_name(column, self.schema)
         kind = self.schema.field(name).type
         if is_nested(kind):
-            raise SchemaError(
-                f"{name} is a {type_name(kind)}, which has no order", hint="name a column of plain values"
-            )
+            hint = "name a column of plain values"
+            raise SchemaError(f"{name} is a {type_name(kind)}, which has no order", hint=hint)
         term = Column((name,), kind)
         pruner = Pruner(bind(self, where), self.context.timezone)
         plan = plan_files(self.version, self.sources, pruner, also=[term])
-        return extreme(plan, Reader(self.version, self.sources.io, self.context.timezone), term, largest)
+        return extreme(plan, self._reader, term, largest)

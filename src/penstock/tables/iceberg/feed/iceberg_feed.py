@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -34,7 +34,6 @@ from penstock.stream.retry import retried
 from penstock.stream.stream_options import StreamOptions
 from penstock.tables.iceberg.feed.row_changes import CHANGE_COLUMNS, IcebergRows
 from penstock.tables.iceberg.feed.snapshot_lineage import (
-    Part,
     Standing,
     after_part,
     beginning,
@@ -48,11 +47,7 @@ from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.metadata.catalogs import place_of
 from penstock.tables.iceberg.metadata.version import Version
 from penstock.tables.iceberg.scan.reader import Reader
-from penstock.tables.outputs import empty, outputs
-from penstock.tables.source import bind
-
-if TYPE_CHECKING:
-    from pyiceberg.io import FileIO
+from penstock.tables.source import bind, empty, outputs
 
 _FAR_BEHIND = 20  # snapshots
 
@@ -73,6 +68,7 @@ class IcebergFeed:
         self.predicate = simplify(bind(table, options.where))
         self.names, self.keys = outputs(options.columns, table)
         self.fields = _fields(table.version)
+        self.pruner = Pruner(self.predicate, self.place.timezone)
         self.identity = Identity.of(str(table.table.metadata.table_uuid), table.name, self.predicate)
         self._shown = empty(self.names, self.keys, table.schema).schema
         self._begin = beginning(table, options.starting)
@@ -92,11 +88,6 @@ class IcebergFeed:
     def unchecked(self) -> str | None:
         """Why the rows still need the predicate."""
         return unevaluable(self.predicate)
-
-    @cached_property
-    def pruner(self) -> Pruner:
-        """The predicate, ready to judge."""
-        return Pruner(self.predicate, self.place.timezone)
 
     def rows(self) -> IcebergRows:
         """What reads the files of the last step."""
@@ -124,7 +115,7 @@ class IcebergFeed:
         standing, passed = read_standing(start["at"]), 0
         if self._passed is not None and self._passed[0] == start:
             _, standing, passed = self._passed
-        walk = self._walk(table, self._until if self._present else head, limit)
+        walk = Walk(table, self.pruner, self.options.on_change, self._until if self._present else head, limit)
         standing = walk.go(standing)
         ahead = lineage(metadata, after_part(metadata, standing, table.name), head, table.name)
         look = replace(walk.look, pending_snapshots=len(ahead), lag_seconds=lag_seconds(metadata, standing, head))
@@ -143,12 +134,9 @@ class IcebergFeed:
         self.identity.filter_changed(end, self.options.allow_filter_change)
         self._check_filter(start)
         goal = read_standing(end["at"])
-        walk = self._walk(self._open(), goal.after, Limit(), goal.part)
+        walk = Walk(self._open(), self.pruner, self.options.on_change, goal.after, Limit(), goal.part)
         walk.go(read_standing(began(start, end)))
         return walk.work
-
-    def _walk(self, table: IcebergTable, until: int | None, limit: Limit, last: Part | None = None) -> Walk:
-        return Walk(table, self.pruner, self.options.on_change, until, limit, last)
 
     def _check_filter(self, start: Position) -> None:
         """Files of one snapshot are not read with two filters."""
@@ -156,12 +144,6 @@ class IcebergFeed:
         if changed and start["at"].get("part", {}).get("done"):
             message = f"the filter changed while files that were found with {start['where']} are still to be read"
             raise LakeError(message, hint="run the stream to the end of what is there with the old filter first")
-
-    def open_reader(self, version: Version, io: FileIO, zone: str) -> None:
-        """Read files by the newest schema; of the metadata only what reading needs is sent to tasks."""
-        slim: dict[str, Any] = {"snapshots": [], "snapshot_log": [], "metadata_log": [], "refs": {}}
-        light = Version(version.metadata.model_copy(update=slim), None, version.stored)
-        self._rows = Reader(light, io, zone)
 
     def _open(self) -> IcebergTable:
         table = retried(self.place.open, self.identity.name, self.options.retry_seconds)
@@ -174,7 +156,10 @@ class IcebergFeed:
                 message = f"column {shown[0]} of {self.identity.name} was {shown[1]} when the stream started"
                 became = "is gone" if field_id not in now else "is now {} {}".format(*now[field_id])
                 raise SchemaError(f"{message}, and {became}", hint="start the stream again; its checkpoint stays good")
-        self.open_reader(table.version, table.table.io, table.context.timezone)
+        # Files are read by the newest schema; of the metadata only what reading needs is sent to tasks.
+        slim: dict[str, Any] = {"snapshots": [], "snapshot_log": [], "metadata_log": [], "refs": {}}
+        light = Version(table.version.metadata.model_copy(update=slim), None, table.version.stored)
+        self._rows = Reader(light, table.table.io, table.context.timezone)
         return table
 
 
@@ -185,7 +170,7 @@ def _fields(version: Version) -> dict[int, tuple[str, str]]:
 
 def _is_branch(table: IcebergTable) -> bool:
     ref = table.table.metadata.refs.get(table.snapshot) if isinstance(table.snapshot, str) else None
-    return ref is not None and str(getattr(ref.snapshot_ref_type, "value", ref.snapshot_ref_type)) == "branch"
+    return ref is not None and ref.snapshot_ref_type == "branch"
 
 
 def _batch(work: Sequence[Work]) -> Batch:

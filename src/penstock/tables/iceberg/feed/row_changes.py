@@ -20,7 +20,7 @@ from penstock.errors import MissingError, PenstockWarning
 from penstock.prune.file_task import FileTask
 from penstock.stream.feed import Work
 from penstock.tables.iceberg.scan.reader import Reader
-from penstock.tables.outputs import Keys
+from penstock.tables.source import Keys
 
 CHANGE_COLUMNS = (pa.field("_change_type", pa.string()), pa.field("_commit_snapshot_id", pa.int64()))
 

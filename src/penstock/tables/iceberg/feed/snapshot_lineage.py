@@ -50,13 +50,9 @@ def beginning(table: IcebergTable, text: str) -> Standing:
     """Where the option says that a stream begins."""
     metadata, head = table.table.metadata, table.version.snapshot
     match text.strip().lower():
-        case "earliest":
-            return (
-                standing_after(None, metadata)
-                if head is None
-                else Standing(None, Part(int(head.snapshot_id), full=True))
-            )
-        case "latest":
+        case "earliest" if head is not None:
+            return Standing(None, Part(int(head.snapshot_id), full=True))
+        case "earliest" | "latest":
             return standing_after(head, metadata)
     if text.strip().isdigit() or text in metadata.refs:
         snapshot = resolve(metadata, int(text) if text.strip().isdigit() else text, table.name).snapshot
@@ -70,10 +66,8 @@ def _since(table: IcebergTable, text: str) -> Standing:
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
-        hint = (
-            "write earliest, latest, a snapshot's id, a tag, or a time such as 2026-05-17 09:00; partitions go to where"
-        )
-        raise LakeError(f"starting is {text!r}", hint=hint) from None
+        hint = "write earliest, latest, a snapshot's id, a tag, or a time such as 2026-05-17 09:00"
+        raise LakeError(f"starting is {text!r}", hint=f"{hint}; partitions go to where") from None
     moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=ZoneInfo(table.context.timezone))
     millis = moment.timestamp() * 1000
     snapshot, metadata = table.version.snapshot, table.table.metadata
@@ -82,10 +76,8 @@ def _since(table: IcebergTable, text: str) -> Standing:
         known = None if parent is None else metadata.snapshot_by_id(parent)
         if known is None:
             if parent is not None or not is_next(metadata, Standing(None), snapshot):
-                message = (
-                    f"snapshots of {table.name} before {snapshot.snapshot_id} have expired; the stream begins there"
-                )
-                warnings.warn(message, PenstockWarning, stacklevel=2)
+                message = f"snapshots of {table.name} before {snapshot.snapshot_id} have expired"
+                warnings.warn(f"{message}; the stream begins there", PenstockWarning, stacklevel=2)
             return standing_before(snapshot)
         snapshot = known
     return standing_after(snapshot, metadata)

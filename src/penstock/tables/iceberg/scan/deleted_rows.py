@@ -112,13 +112,8 @@ def listed(rows: pa.Table, deleted: pa.Table, names: Sequence[str]) -> Mask:
     """
     if not deleted.num_rows or not rows.num_rows:
         return np.zeros(rows.num_rows, np.bool_)
-    pairs = [(_column(rows, name), _column(deleted, name)) for name in names]
+    pairs = [(rows.column(name).combine_chunks(), deleted.column(name).combine_chunks()) for name in names]
     # PyIceberg fills in missing text as large_string.
     both = [pa.concat_arrays([own, other.cast(own.type)]) for own, other in pairs]
     code = row_codes(both, rows.num_rows + deleted.num_rows)
     return np.isin(code[: rows.num_rows], code[rows.num_rows :])
-
-
-def _column(table: pa.Table, name: str) -> pa.Array:
-    column = table.column(name)
-    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)

@@ -20,7 +20,6 @@ from penstock.expr.tree import Column
 from penstock.expr.types import is_float
 from penstock.prune.facts import Bounds
 from penstock.prune.file_task import FileTask
-from penstock.prune.judge import Judgement
 from penstock.prune.plan import Plan
 from penstock.tables.iceberg.scan.reader import Reader
 
@@ -51,20 +50,15 @@ def _greater(a: Any, b: Any) -> bool:
 def _bounds(plan: Plan, column: Column, largest: bool) -> Iterator[Any]:
     """The bound of each planned file; None where it is not known."""
     for judgement in plan.judgements:
-        kept = pa.array(judgement.kept)
-        fact = _fact(judgement, column)
-        ends = None if fact is None else (fact.upper if largest else fact.lower)
-        if fact is None or ends is None:
-            yield from [None] * len(kept)
+        facts = (f for f in judgement.containers.facts if isinstance(f, Bounds) and f.term == column)
+        fact = next(facts, Bounds(column))
+        ends = fact.upper if largest else fact.lower
+        if ends is None:
+            yield from [None] * len(judgement.kept)
             continue
-        values = ends.take(kept).to_pylist()
-        hidden = fact.may_be_nan[judgement.kept] if largest else [False] * len(values)
+        hidden = fact.may_be_nan[judgement.kept] & largest
+        values = ends.take(pa.array(judgement.kept)).to_pylist()
         yield from (None if nan else value for value, nan in zip(values, hidden, strict=True))
-
-
-def _fact(judgement: Judgement, column: Column) -> Bounds | None:
-    facts = (fact for fact in judgement.containers.facts if isinstance(fact, Bounds))
-    return next((fact for fact in facts if fact.term == column), None)
 
 
 def _in_file(reader: Reader, task: FileTask, column: Column, largest: bool) -> Any:

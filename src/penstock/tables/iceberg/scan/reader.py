@@ -27,7 +27,7 @@ from penstock.storage.redaction import one_line
 from penstock.tables.iceberg.manifest.bounds import uuid_text
 from penstock.tables.iceberg.metadata.version import Version
 from penstock.tables.iceberg.scan.deleted_rows import DAMAGED, Positions, listed
-from penstock.tables.outputs import Keys, matching_rows
+from penstock.tables.source import Keys, matching_rows
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.plan import Plan, count, make_plan
 from penstock.prune.plan_report import Level, ServedKey
 from penstock.prune.verdict import Reason, Verdict
+from penstock.tables.description import Numbers, integers
 from penstock.tables.iceberg.manifest.file_batch import Batches, FileBatch, HotKey
 from penstock.tables.iceberg.manifest.manifest_cache import ManifestCache
 from penstock.tables.iceberg.manifest.manifest_list import ManifestLists, files_in, rows_in
@@ -72,10 +73,10 @@ def plan_files(
     levels, kept = _judge_manifests(pruner, version, sources.lists, data)
     deletes = Deletes(delete_batches(version, sources) if kept else ())
     judgements: list[Judgement] = []
-    for group in _groups(kept, limit):
+    for group in [kept] if limit is None else [[manifest] for manifest in kept]:  # which may stop early
         judged = _judge_files(pruner, version, sources, group, also)
         judgements += [_with_deletes(batch, judgement, deletes) for batch, judgement in judged]
-        if limit is not None and _certain_rows(judgements) >= limit:
+        if limit is not None and sum(_certain_files(each)[1].sum() for each in judgements) >= limit:
             judgements = _limited(judgements, limit)
             break
     files = _file_level(judgements, data)
@@ -149,11 +150,6 @@ def _judge_manifests(
         levels.append(judgement)
         kept += [members[i] for i in judgement.kept]
     return levels, kept
-
-
-def _groups(manifests: list[ManifestFile], limit: int | None) -> list[list[ManifestFile]]:
-    """All at once, or one by one where planning may stop early."""
-    return [manifests] if limit is None else [[manifest] for manifest in manifests]
 
 
 def _judge_files(
@@ -245,32 +241,24 @@ def _dropped(judgement: Judgement, places: npt.NDArray[np.intp], reason: Reason)
     return replace(judgement, verdicts=verdicts, codes=codes, reasons=(*judgement.reasons, reason))
 
 
-def _certain_rows(judgements: Sequence[Judgement]) -> int:
-    """The rows of files that match whole and have no deletes."""
-    return sum(int(_row_counts(j)[_certain(j)].sum()) for j in judgements)
-
-
-def _certain(judgement: Judgement) -> Any:
-    assert judgement.containers.rows is not None
-    certain = (judgement.verdicts == Verdict.KEEP_WHOLE) & mask_of(pc.is_valid(judgement.containers.rows))
-    certain[list(judgement.containers.deletes)] = False
-    return certain
-
-
-def _row_counts(judgement: Judgement) -> Any:
-    assert judgement.containers.rows is not None
-    return judgement.containers.rows.fill_null(0).to_numpy(zero_copy_only=False)
+def _certain_files(judgement: Judgement) -> tuple[Numbers, Numbers]:
+    """The files that match whole and have no deletes, and the rows of each."""
+    containers = judgement.containers
+    assert containers.rows is not None
+    certain = (judgement.verdicts == Verdict.KEEP_WHOLE) & mask_of(pc.is_valid(containers.rows))
+    certain[list(containers.deletes)] = False
+    places = np.flatnonzero(certain)
+    return places, integers(containers.rows, containers.count, 0)[places]
 
 
 def _limited(judgements: Sequence[Judgement], limit: int) -> list[Judgement]:
     """Only as many of the certain files as have enough rows; the others are left out."""
     limited, missing = [], limit
     for judgement in judgements:
-        certain = np.flatnonzero(_certain(judgement))
-        before = np.concatenate([[0], np.cumsum(_row_counts(judgement)[certain])])[:-1]
-        needed = certain[before < missing]
-        missing -= int(_row_counts(judgement)[needed].sum())
-        limited.append(_dropped(judgement, np.setdiff1d(judgement.kept, needed), NOT_NEEDED))
+        certain, rows = _certain_files(judgement)
+        is_needed = np.cumsum(rows) - rows < missing
+        missing -= int(rows[is_needed].sum())
+        limited.append(_dropped(judgement, np.setdiff1d(judgement.kept, certain[is_needed]), NOT_NEEDED))
     return limited
 
 
