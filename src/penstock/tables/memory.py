@@ -116,7 +116,6 @@ class MemoryTable(Source):
         raise LakeError(f"{self!r} never changes, so it cannot be streamed", hint="use table.arrow()")
 
     def describe(self) -> Description:
-        """What reports and notebooks show."""
         return MemoryDescription(self)
 
     def rows(self) -> pa.Table:

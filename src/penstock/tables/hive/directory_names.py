@@ -82,11 +82,11 @@ def _decode(raw: str, name: str, where: str) -> str:
     if "%" not in raw:
         text = raw
     elif _BAD_ESCAPE.search(raw):
-        raise LayoutError(
-            f"partition directory {name!r} in {where}: a % that is no escape", hint="rename it (%25 is a %)"
-        )
+        message = f"partition directory {name!r} in {where}: a % that is no escape"
+        raise LayoutError(message, hint="rename it (%25 is a %)")
     else:
-        raw_bytes = _ESCAPE.sub(lambda match: chr(int(match.group(1), 16)), _latin(raw)).encode("latin-1")
+        latin = raw.encode().decode("latin-1")  # bytes as characters: escaped and plain ones can be mixed
+        raw_bytes = _ESCAPE.sub(lambda match: chr(int(match.group(1), 16)), latin).encode("latin-1")
         try:
             text = raw_bytes.decode()
         except UnicodeDecodeError:
@@ -94,11 +94,6 @@ def _decode(raw: str, name: str, where: str) -> str:
     if text in (".", "..") or _CONTROL.search(text):
         raise LayoutError(f"partition directory {name!r} in {where} holds {text!r}", hint="rename it")
     return text
-
-
-def _latin(raw: str) -> str:
-    """UTF-8 bytes as characters, so that escaped and plain bytes can be mixed."""
-    return raw.encode().decode("latin-1")
 
 
 @dataclass(frozen=True)

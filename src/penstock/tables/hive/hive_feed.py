@@ -90,20 +90,16 @@ class HiveFeed:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The columns of the rows."""
         return empty(self.names, self.keys, self.table.schema).schema
 
     @cached_property
     def unchecked(self) -> str | None:
-        """Why the rows still need the predicate."""
         return unevaluable(self.predicate)
 
     def rows(self) -> HiveRows:
-        """What reads the files."""
         return HiveRows(self.table, tuple(self.names), self.keys, self.options.on_missing)
 
     def start(self) -> Position:
-        """Where a new stream begins."""
         return self._everything().end if self.beginning.latest else self._first(self._nothing)
 
     def _first(self, seen: Seen) -> Position:
@@ -127,13 +123,11 @@ class HiveFeed:
         if start is None:
             return self._everything()
         changed = self.identity.filter_changed(start, self.options.allow_filter_change)
-        seen, epoch = self._read(start["at"])
-        if changed:
-            seen = self._moved_on(start, seen, epoch)
-        begin = self.beginning.with_floor(start["at"])
-        listing = self._list(seen, begin)
+        seen, epoch = self._standing(start, start["at"], changed)
+        listing = self._list(seen, self.beginning.with_floor(start["at"]))
         if epoch is not None:
-            files = self._pending(listing.files, seen, epoch)
+            unchanged = self._unread(self._unchanged(listing.files, seen, epoch), seen, epoch)
+            files = [file for file in unchanged if epoch.target.has(file)]
             if files or self._polls == 0:
                 return self._taken(start, seen, epoch.target, files, listing, limit)
             seen = epoch.target
@@ -155,12 +149,11 @@ class HiveFeed:
             raise LakeError(message, hint=_OLD_FILTER)
         changed = self.identity.filter_changed(start, self.options.allow_filter_change)
         begun = began(start, end)
-        (seen, epoch), (until, later) = self._read(begun), self._read(end["at"])
-        if changed:
-            seen = self._moved_on(start, seen, epoch)
+        (seen, epoch), (until, later) = self._standing(start, begun, changed), self._read(end["at"])
         listing = self._list(seen, self.beginning.with_floor(begun))
-        before = [f for f in self._unchanged(listing.files, seen, epoch) if not self._is_read(f, seen, epoch)]
-        files = [f for f in before if self._is_read(f, until, later)]
+        unread = self._unread(self._unchanged(listing.files, seen, epoch), seen, epoch)
+        still_unread = set(self._unread(unread, until, later))
+        files = [file for file in unread if file not in still_unread]
         self._check_same(files, end)
         if is_first(end):
             self._check_names(listing.files, seen, until)
@@ -206,7 +199,7 @@ class HiveFeed:
         for file in files:
             if seen.is_rewritten(file):
                 self._rewritten(file, "after the stream had read it")
-        return [file for file in files if not seen.has(file)]
+        return self._unread(files, seen, None)
 
     def _unchanged(self, files: Sequence[FoundFile], seen: Seen, epoch: Epoch | None) -> list[FoundFile]:
         """Without the files of an epoch that were written again since it began, which is said."""
@@ -226,12 +219,14 @@ class HiveFeed:
             self._warned.add(file.path)
             warnings.warn(f"{message}; its new rows are not read", PenstockWarning, stacklevel=3)
 
-    def _pending(self, files: Sequence[FoundFile], seen: Seen, epoch: Epoch) -> list[FoundFile]:
-        """The files of an epoch that are still to be read."""
-        own = [file for file in self._unchanged(files, seen, epoch) if epoch.target.has(file) and not seen.has(file)]
-        (after,) = self.order([epoch.after])
-        places = self.order([file.key for file in own])
-        return [file for file, place in zip(own, places, strict=True) if place > after]
+    def _unread(self, files: Sequence[FoundFile], seen: Seen, epoch: Epoch | None) -> list[FoundFile]:
+        """The files that were not read: not before, and not as one of an epoch."""
+        unseen = [file for file in files if not seen.has(file)]
+        if epoch is None:
+            return unseen
+        after, *places = self.order([epoch.after, *(file.key for file in unseen)])
+        placed = zip(unseen, places, strict=True)
+        return [file for file, place in placed if place > after or not epoch.target.has(file)]
 
     def _taken(
         self, start: Position, seen: Seen, target: Seen, files: list[FoundFile], listing: Listing, limit: Limit
@@ -258,21 +253,13 @@ class HiveFeed:
             tasks = [replace(t, residual=TRUE) if unevaluable(t.residual) is not None else t for t in tasks]
         return [Work((task,), task.size or 0) for task in tasks]
 
-    def _is_read(self, file: FoundFile, seen: Seen, epoch: Epoch | None) -> bool:
-        if seen.has(file) or epoch is None or not epoch.target.has(file):
-            return seen.has(file)
-        place, after = self.order([file.key, epoch.after])
-        return bool(place <= after)
-
     def _check_same(self, files: Sequence[FoundFile], end: Position) -> None:
         """Whether a batch that is read again has the files that it had."""
         known = end.get("batch")
         if known is None or known["digest"] == _digest(files):
             return
-        message = (
-            f"{self.table.storage.url}: an unfinished batch had {counted(known['files'], 'file')}, "
-            f"and now it has {len(files):,}"
-        )
+        had = f"an unfinished batch had {counted(known['files'], 'file')}"
+        message = f"{self.table.storage.url}: {had}, and now it has {len(files):,}"
         if len(files) > known["files"]:  # they were there unseen, and are read now
             warnings.warn(f"{message}: files came late", PenstockWarning, stacklevel=3)
         elif self.options.on_missing == "skip":
@@ -286,16 +273,16 @@ class HiveFeed:
         gone = until.names.keys() - seen.names.keys() - {file.name for file in files}
         if gone and self.options.on_missing == "error":
             hint = "restore them, or set on_missing to skip to read what is there"
-            raise MissingError(
-                f"{self.table.storage.url}: {counted(len(gone), 'file')} of an unfinished batch vanished", hint=hint
-            )
+            message = f"{self.table.storage.url}: {counted(len(gone), 'file')} of an unfinished batch vanished"
+            raise MissingError(message, hint=hint)
 
-    def _moved_on(self, start: Position, seen: Seen, epoch: Epoch | None) -> Seen:
-        """Where a changed filter begins: after everything that was read with the old one."""
-        if epoch is not None:
-            message = f"the filter changed while files that were found with {start['where']} are still to be read"
+    def _standing(self, position: Position, at: Mapping[str, Any], changed: bool) -> tuple[Seen, Epoch | None]:
+        """Where a stream stands; a changed filter begins after everything that was read with the old one."""
+        seen, epoch = self._read(at)
+        if changed and epoch is not None:
+            message = f"the filter changed while files that were found with {position['where']} are still to be read"
             raise LakeError(message, hint=_OLD_FILTER)
-        return seen.forgotten()
+        return seen.forgotten() if changed else seen, epoch
 
     def _read(self, at: Mapping[str, Any]) -> tuple[Seen, Epoch | None]:
         """Where a position stands."""

@@ -63,7 +63,6 @@ class HiveTable(Source):
         return f"hive {self.storage.identity} {self.storage.path} ({columns}) {self.file_schema}"
 
     def partition_fields(self) -> list[str]:
-        """The columns of the directories."""
         return [quote_name(column.name) for column in self.columns]
 
     def partition_schema(self) -> pa.Schema:
@@ -81,7 +80,7 @@ class HiveTable(Source):
         """The way through the directories that a predicate admits; `marker` is the file that completes a partition."""
         lister = Lister(self.storage, self.lists_at_once, self.max_lists, self.cache)
         pruner = Pruner(predicate, self.context.timezone)
-        return Walk(self.columns, pruner, lister, self.limits, self.context.timezone, marker)
+        return Walk(self.columns, pruner, lister, self.limits, marker)
 
     def arrow(
         self, where: str | None = None, columns: Sequence[str] | None = None, *, path: str | None = None
@@ -102,7 +101,6 @@ class HiveTable(Source):
         return relations
 
     def feed(self, options: StreamOptions) -> Feed:
-        """What is new in the table, step by step; the options are checked here."""
         from penstock.tables.hive.hive_feed import HiveFeed
 
         return HiveFeed(self, options)
@@ -119,7 +117,6 @@ class HiveTable(Source):
         return count_partitions(plan, [column.name for column in self.columns], self.context.timezone)
 
     def describe(self) -> Description:
-        """What reports and notebooks show."""
         return HiveDescription(self)
 
     def read(self, task: FileTask, names: Sequence[str], keys: Keys) -> pa.Table:

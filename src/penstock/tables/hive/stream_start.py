@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import zip_longest
 from typing import Any
 
 import pyarrow as pa
@@ -29,7 +30,6 @@ from penstock.tables.hive.seen_files import FoundFile
 from penstock.tables.source import bind
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_HINT = "write earliest, latest, a partition such as {}, or a time such as 2026-05-17 09:00"
 
 
 @dataclass(frozen=True)
@@ -93,26 +93,32 @@ def read_beginning(options: StreamOptions, table: HiveTable) -> Beginning:
 
 def _moment(text: str, table: HiveTable) -> int:
     vector = cast(pa.array([text], pa.string()), TIMESTAMP, table.context.timezone)
-    if vector.failed is not None or vector.values.null_count:
-        shown = "/".join(f"{column.name}=…" for column in table.columns) or "dt=…"
-        raise LakeError(f"starting is {text!r}", hint=_HINT.format(shown))
+    if vector.values.null_count:
+        raise _wrong(text, table)
     return int(from_arrow(vector.values)[0])
+
+
+def _wrong(text: str, table: HiveTable, why: str = "") -> LakeError:
+    shown = _pattern(table) or "dt=…"
+    hint = f"write earliest, latest, a partition such as {shown}, or a time such as 2026-05-17 09:00"
+    return LakeError(f"starting is {text!r}{why}", hint=hint)
+
+
+def _pattern(table: HiveTable) -> str:
+    return "/".join(f"{column.name}=…" for column in table.columns)
 
 
 def _values(text: str, table: HiveTable) -> list[tuple[pa.Field, str]]:
     """The values of a partition, as far as they are given; each must fit its column."""
-    shown = "/".join(f"{column.name}=…" for column in table.columns)
     try:
         names = [parse_name(name, "") for name in text.strip("/").split("/")]
     except LayoutError as error:
-        raise LakeError(f"starting is {text!r}: {error.message}", hint=_HINT.format(shown)) from None
+        raise _wrong(text, table, f": {error.message}") from None
     pairs: list[tuple[pa.Field, str]] = []
-    for i, parsed in enumerate(names):
-        fits = parsed is not None and i < len(table.columns) and parsed[0].lower() == table.columns[i].name.lower()
-        value = parsed[1] if parsed is not None and fits else None
-        if value is None:
-            raise LakeError(f"starting is {text!r}, and partitions are {shown}", hint=_HINT.format(shown))
-        column = table.columns[i]
+    for parsed, column in zip_longest(names, table.columns[: len(names)]):
+        key, value = parsed or (None, None)
+        if key is None or value is None or column is None or key.lower() != column.name.lower():
+            raise _wrong(text, table, f", and partitions are {_pattern(table)}")
         if cast(pa.array([value], pa.string()), column.type, table.context.timezone).failed is not None:
             raise LakeError(f"starting is {text!r}, and {value!r} is no {type_name(column.type)}")
         pairs.append((column, value))

@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ import pyarrow as pa
 from penstock.errors import LayoutError, LimitError, PenstockWarning
 from penstock.expr.kernels.cast import cast
 from penstock.expr.kernels.physical import mask_of
-from penstock.expr.kernels.vector import Mask
 from penstock.expr.tree import Call, Cast, Column, Expr, fold, rebuild, terms_of
 from penstock.expr.types import type_name
 from penstock.formats.format_registry import is_data_file, is_hidden
@@ -34,7 +34,7 @@ from penstock.prune.verdict import Reason, Verdict
 from penstock.storage.entries import Entry
 from penstock.storage.lister import Lister
 from penstock.tables.file_metadata import metadata_facts
-from penstock.tables.hive.directory_names import Candidates, Look, Positions, candidates, check_utf8, parse_name
+from penstock.tables.hive.directory_names import Candidates, Positions, candidates, check_utf8, parse_name
 
 _UNTYPED = "untyped"
 _MOVE = "move it out of the table's directory, or hide it by a name that begins with _"
@@ -64,15 +64,9 @@ class Walk:
     """One plan's walk over the directories of a table."""
 
     def __init__(
-        self,
-        columns: Sequence[pa.Field],
-        pruner: Pruner,
-        lister: Lister,
-        limits: Limits,
-        zone: str,
-        marker: str | None = None,
+        self, columns: Sequence[pa.Field], pruner: Pruner, lister: Lister, limits: Limits, marker: str | None = None
     ) -> None:
-        self.columns, self.pruner, self.lister, self.limits, self.zone = columns, pruner, lister, limits, zone
+        self.columns, self.pruner, self.lister, self.limits, self.zone = columns, pruner, lister, limits, pruner.zone
         self.marker = marker  # a partition without this file is not complete, and none of its files is there yet
         self.written: list[int] = []  # when each file was last written, in milliseconds
         self.incomplete: dict[str, list[str]] = {}  # the files of partitions without their marker
@@ -90,32 +84,25 @@ class Walk:
         if self.notes:
             warnings.warn("; ".join(self.notes), PenstockWarning, stacklevel=3)
         outer = [count(self.levels, "directories")]
-        return make_plan(
-            self.pruner,
-            [files],
-            time.perf_counter() - start,
-            outer=outer,
-            list_calls=self.lister.calls,
-            notes=self.notes,
-        )
+        seconds, calls = time.perf_counter() - start, self.lister.calls
+        return make_plan(self.pruner, [files], seconds, outer=outer, list_calls=calls, notes=self.notes)
 
     def _descend(self, parents: Branch, depth: int) -> Branch:
         column = self.columns[depth]
-        partitions = candidates(parents.paths, self.lister.list_all(parents.paths), column.name, self._look_at(column))
+        look = partial(self._partition_text, column)
+        partitions = candidates(parents.paths, self.lister.list_all(parents.paths), column.name, look)
         judgement = self._judge_level(partitions, parents, depth)
-        files = [
-            i
-            for i in judgement.kept
-            if self._is_empty_file(partitions.entry(i), parents.paths[partitions.owners[i]], column)
-        ]
+        places = (parents.paths[owner] for owner in partitions.owners[judgement.kept])
+        kept = zip(judgement.kept, places, strict=True)
+        files = [i for i, where in kept if self._is_empty_file(partitions.entry(i), where, column)]
         if files:
             partitions = partitions.take(~np.isin(np.arange(partitions.count), files))
             judgement = self._judge_level(partitions, parents, depth)
         self._note_type(partitions, judgement, column)
         self.levels.append(judgement)
-        kept = partitions.in_order(judgement.kept)
-        texts = [*parents.texts_of(partitions.owners[kept]), partitions.texts.take(pa.array(kept, pa.int64()))]
-        return Branch([partitions.path(i) for i in kept], texts)
+        order = partitions.in_order(judgement.kept)
+        texts = [*parents.texts_of(partitions.owners[order]), partitions.texts.take(pa.array(order, pa.int64()))]
+        return Branch([partitions.path(i) for i in order], texts)
 
     def _judge_level(self, partitions: Candidates, parents: Branch, depth: int) -> Judgement:
         facts = self._facts([*parents.texts_of(partitions.owners), partitions.texts])
@@ -127,10 +114,7 @@ class Walk:
         hidden = [term for term in terms_of(self.pruner.predicate) if term in deeper]
         return Pruner(_without(self.pruner.predicate, hidden), self.zone) if hidden else self.pruner
 
-    def _look_at(self, column: pa.Field) -> Look:
-        return lambda entry, where: self._partition_text(entry, where, column)
-
-    def _partition_text(self, entry: Entry, where: str, column: pa.Field) -> tuple[str | None] | None:
+    def _partition_text(self, column: pa.Field, entry: Entry, where: str) -> tuple[str | None] | None:
         """The text of a partition directory in a tuple, or None for an empty file."""
         if self._is_empty_file(entry, where, column):
             return None
@@ -162,12 +146,16 @@ class Walk:
         self.notes.append(f"{self.lister.storage.url}: {problem}; declare another type")
 
     def _facts(self, texts: Sequence[pa.Array]) -> list[Fact]:
-        return [self._fact(column, known) for column, known in zip(self.columns, texts, strict=False)]
-
-    def _fact(self, column: pa.Field, texts: pa.Array) -> Exact:
-        values, failed = typed(texts, column.type, self.zone)
-        known = None if failed is None else ~failed
-        return Exact(Column((column.name,), column.type), values, known, name=column.name)
+        facts: list[Fact] = []
+        for column, known_texts in zip(self.columns, texts, strict=False):
+            term = Column((column.name,), column.type)
+            if column.type == pa.string():
+                facts.append(Exact(term, known_texts.dictionary_encode(), name=column.name))
+            else:
+                read = cast(known_texts, column.type, self.zone)
+                known = None if read.failed is None else ~read.failed
+                facts.append(Exact(term, read.values, known, name=column.name))
+        return facts
 
     def _check_partitions(self, number: int) -> None:
         if number > self.limits.max_partitions:
@@ -175,9 +163,8 @@ class Walk:
             raise LimitError(f"{self.lister.storage.url}: {counted(number, 'partition')} match", hint=hint)
         if number > self.limits.warn_partitions:
             way = "filter on a partition column, or raise warn_partitions"
-            warnings.warn(
-                f"{self.lister.storage.url}: {number:,} partitions match; {way}", PenstockWarning, stacklevel=5
-            )
+            message = f"{self.lister.storage.url}: {number:,} partitions match; {way}"
+            warnings.warn(message, PenstockWarning, stacklevel=5)
 
     def _files(self, branch: Branch) -> Containers:
         paths, owners, sizes, times = [], [], [], []
@@ -239,14 +226,6 @@ def _without(predicate: Expr, terms: Sequence[Any]) -> Expr:
         return Call(_UNTYPED, (node,)) if computed or node in terms else rebuild(node, below)
 
     return fold(predicate, visit)
-
-
-def typed(texts: pa.Array, to: pa.DataType, zone: str) -> tuple[pa.Array, Mask | None]:
-    """Directory texts as values, and which of them cannot be read as the type."""
-    if to == pa.string():
-        return texts.dictionary_encode(), None
-    vector = cast(texts, to, zone)
-    return vector.values, vector.failed
 
 
 def check_readable(plan: Plan, columns: Sequence[pa.Field]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.expr.kernels.vector import Mask
 from penstock.expr.sql_text import quote_name, quote_text
-from penstock.expr.tree import TRUE, Column, walk
+from penstock.expr.tree import TRUE
 from penstock.maps.sidecar_columns import path_of
 from penstock.prune.facts import encode
 from penstock.prune.judge import Judgement, Pruner
@@ -18,7 +18,7 @@ from penstock.prune.plan_report import human_bytes
 from penstock.tables.description import MOST_KEYS, Description, Field, Part, Pieces, value_texts, whole_files
 from penstock.tables.iceberg.manifest.file_batch import FileBatch
 from penstock.tables.iceberg.manifest.logical_values import Members, members_of
-from penstock.tables.iceberg.scan.scan_plan import data_batches, hot_keys, judge_files, served_keys
+from penstock.tables.iceberg.scan.scan_plan import data_batches, judge_batches, judge_files, served_keys
 from penstock.tables.source import outputs
 
 if TYPE_CHECKING:
@@ -73,18 +73,15 @@ class IcebergDescription(Description):
 
     def judge(self, pruner: Pruner, pieces: Pieces) -> list[Judgement]:
         """How a query would judge each file by what its manifest says of it."""
-        used = [node for node in walk(pruner.predicate) if isinstance(node, Column)]
-        keys = hot_keys(self._version, pruner.predicate)
-        return [pruner.judge(batch.containers(self._version.columns, used, keys)) for batch in self._batches]
+        return judge_batches(pruner, self._version, self._batches)
 
     def matching_pieces(self, judgements: Sequence[Judgement], pieces: Pieces) -> Mask:
         """Which pieces of kept files may match themselves: a shared file is read for some of its partitions."""
         masks = [np.array([], np.bool_)]
         for number, (batch, judgement) in enumerate(zip(self._batches, judgements, strict=True)):
-            whole = judgement.pruner.predicate == TRUE
-            matching = iter(()) if whole else members_of(self._version, batch, judgement)
+            matching = members_of(self._version, batch, judgement)
             for part in (part for owner, part in pieces.parts if owner == number):
-                if part.places is None or whole:
+                if part.places is None:
                     masks.append(np.ones(len(part.of_file), np.bool_))
                 else:
                     masks.append(np.isin(part.places, next(matching).places))
@@ -93,9 +90,9 @@ class IcebergDescription(Description):
     def hot_keys(self, pieces: Pieces) -> list[dict[str, Any]]:
         """With the number of files that serve each from its sidecar, from both, or from the map."""
         version = self._version
-        sidecars = [(sidecar, path_of(version.stored, sidecar)) for sidecar in version.sidecars[:MOST_KEYS]]
         keys = []
-        for sidecar, path in sidecars:
+        for sidecar in version.sidecars[:MOST_KEYS]:
+            path = path_of(version.stored, sidecar)
             if path is not None:
                 text = f"{'.'.join(map(quote_name, path))}[{quote_text(sidecar.key)}]"
                 term = next(iter(outputs([text], self._table)[1].values()))

@@ -168,7 +168,7 @@ class IcebergTable(Source):
                 counted += task.rows
             else:
                 others.append(task)
-        return counted + sum(part.num_rows for part in self._reader.rows(others, self.schema.names[:1]))
+        return counted + sum(int(part.num_rows) for part in self._reader.rows(others, self.schema.names[:1]))
 
     @property
     def _reader(self) -> Reader:
@@ -199,13 +199,11 @@ class IcebergTable(Source):
         return relations
 
     def feed(self, options: StreamOptions) -> Feed:
-        """What is new in the table, step by step; the options are checked here."""
         from penstock.tables.iceberg.feed.iceberg_feed import IcebergFeed
 
         return IcebergFeed(self, options)
 
     def describe(self) -> Description:
-        """What reports and notebooks show."""
         from penstock.tables.iceberg.iceberg_description import IcebergDescription
 
         return IcebergDescription(self)

@@ -80,23 +80,19 @@ class IcebergFeed:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The columns of the rows."""
         shows = self.options.on_change == "changes"
         return pa.schema([*self._shown, *CHANGE_COLUMNS]) if shows else self._shown
 
     @cached_property
     def unchecked(self) -> str | None:
-        """Why the rows still need the predicate."""
         return unevaluable(self.predicate)
 
     def rows(self) -> IcebergRows:
-        """What reads the files of the last step."""
         assert self._rows is not None
         changes = self.options.on_change == "changes"
         return IcebergRows(self._rows, tuple(self.names), self.keys, self.options.on_missing, changes)
 
     def start(self) -> Position:
-        """Where a new stream begins."""
         return self.identity.first(self._begin.to_json())
 
     def stop_at_present(self) -> None:
@@ -105,7 +101,6 @@ class IcebergFeed:
         self._until, self._present = None if head is None else head.snapshot_id, True
 
     def step(self, start: Position | None, limit: Limit) -> Step:
-        """The next files."""
         table = self._open()
         metadata = table.table.metadata
         head = table.version.snapshot_id
@@ -115,7 +110,7 @@ class IcebergFeed:
         standing, passed = read_standing(start["at"]), 0
         if self._passed is not None and self._passed[0] == start:
             _, standing, passed = self._passed
-        walk = Walk(table, self.pruner, self.options.on_change, self._until if self._present else head, limit)
+        walk = Walk(table, self.pruner, self.options.on_change, self._until if self._present else head, limit, None)
         standing = walk.go(standing)
         ahead = lineage(metadata, after_part(metadata, standing, table.name), head, table.name)
         look = replace(walk.look, pending_snapshots=len(ahead), lag_seconds=lag_seconds(metadata, standing, head))

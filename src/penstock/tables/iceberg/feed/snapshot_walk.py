@@ -37,15 +37,9 @@ class Walk:
     """One walk over snapshots: what it may take, and what it took."""
 
     def __init__(
-        self,
-        table: IcebergTable,
-        pruner: Pruner,
-        on_change: str,
-        until: int | None,
-        limit: Limit,
-        last: Part | None = None,
+        self, table: IcebergTable, pruner: Pruner, on_change: str, until: int | None, limit: Limit, last: Part | None
     ) -> None:
-        self._table, self._pruner, self._on_change = table, pruner, on_change
+        self._table, self._metadata, self._pruner, self._on_change = table, table.table.metadata, pruner, on_change
         self._until, self._last = until, last
         self._budget = Budget(limit)
         self.work: list[Work] = []
@@ -54,7 +48,7 @@ class Walk:
 
     def go(self, standing: Standing) -> Standing:
         """Read on from where the stream stands, as far as allowed."""
-        name, metadata = self._table.name, self._table.table.metadata
+        name, metadata = self._table.name, self._metadata
         if standing.part is not None:
             snapshot = snapshot_of(metadata, standing.part, name)
             until = None if self._last is None or self._last.snapshot != snapshot.snapshot_id else self._last.done
@@ -80,7 +74,7 @@ class Walk:
         self.passed += 1
         self.look = replace(self.look, snapshots=self.look.snapshots + 1)
         version, sources = self._version(snapshot), self._table.sources
-        after = standing_after(snapshot, self._table.table.metadata)
+        after = standing_after(snapshot, self._metadata)
         operation = None if snapshot.summary is None else str(snapshot.summary.operation.value)
         if operation == "replace":
             return after
@@ -109,9 +103,9 @@ class Walk:
 
     def _changed(self, snapshot: Snapshot, version: Version) -> tuple[list[FileTask], list[FileTask]] | None:
         """The files that a snapshot takes and brings, as far as they may match; None when what was before expired."""
-        metadata, parent = self._table.table.metadata, snapshot.parent_snapshot_id
-        before = None if parent is None else metadata.snapshot_by_id(parent)
-        if before is None and (parent is not None or not is_next(metadata, Standing(None), snapshot)):
+        parent = snapshot.parent_snapshot_id
+        before = None if parent is None else self._metadata.snapshot_by_id(parent)
+        if before is None and (parent is not None or not is_next(self._metadata, Standing(None), snapshot)):
             return None
         old, new = (plan_files(v, self._table.sources, self._pruner).files for v in (self._version(before), version))
         return changed_files(old, new)
@@ -125,12 +119,12 @@ class Walk:
         order = np.argsort(paths) if len(paths) else np.array([], np.int64)
         wanted = [paths[i] > part.done and (until is None or paths[i] <= until) for i in order]
         order = order[np.array(wanted, np.bool_)]
-        sizes = [int(size) for size in plan.files.sizes.take(pa.array(order)).to_pylist()]
+        sizes = plan.files.sizes.take(pa.array(order)).to_pylist()
         chosen = order[: self._budget.take(sizes)]
         for i, size in zip(chosen, sizes, strict=False):
             self.work.append(Work(self._checked([plan.files[int(i)]]), size, snapshot.snapshot_id))
         if len(chosen) == len(order):
-            return standing_after(snapshot, self._table.table.metadata)
+            return standing_after(snapshot, self._metadata)
         self.look = replace(self.look, pending_files=len(order) - len(chosen))
         done = paths[chosen[-1]] if len(chosen) else part.done
         return replace(standing, part=replace(part, done=done))
@@ -140,8 +134,7 @@ class Walk:
         return tuple(replace(t, residual=TRUE) if unevaluable(t.residual) is not None else t for t in tasks)
 
     def _version(self, snapshot: Snapshot | None) -> Version:
-        metadata = self._table.table.metadata
-        return Version(metadata, snapshot, metadata.schema())
+        return Version(self._metadata, snapshot, self._metadata.schema())
 
     def _looked(self, plan: Plan) -> None:
         seen, kept = _partitions(plan)

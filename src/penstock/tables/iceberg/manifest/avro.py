@@ -59,7 +59,7 @@ _FIELDS = (
     (144, "content_offset", pa.int64()),
     (145, "content_size_in_bytes", pa.int64()),
 )
-NAMES = {field_id: name for field_id, name, _ in _FIELDS}
+NAMES: Mapping[int | None, str] = {field_id: name for field_id, name, _ in _FIELDS}
 COLUMNS: Mapping[str, pa.DataType] = {
     **{name: kind for _, name, kind in _FIELDS},
     **dict.fromkeys(ManifestRecord._fields, pa.string()),
@@ -138,9 +138,10 @@ def flatten(header: Header) -> Flat | None:
         field, name = todo.pop()
         inside = _id(field)
         if inside in (_DATA_FILE, _PARTITION) and name is None:
-            if not _is_record(field["type"]):
+            kind = field["type"]
+            if not isinstance(kind, dict) or kind.get("type") != "record":
                 return None
-            children = field["type"]["fields"]
+            children = kind["fields"]
             if inside == _DATA_FILE:
                 todo += [(child, _name(child)) for child in reversed(children)]
             else:
@@ -159,15 +160,12 @@ def flatten(header: Header) -> Flat | None:
 
 def _name(field: Mapping[str, Any]) -> str | None:
     """The column that a field is; None for records, and for fields that nobody needs."""
-    name = NAMES.get(int(field.get("field-id", -1)))
-    if name is None and field.get("name") in ManifestRecord._fields and _branches(field["type"]) == ["string"]:
-        return str(field["name"])
-    return name
+    is_own = field.get("name") in ManifestRecord._fields and _branches(field["type"]) == ["string"]
+    return NAMES.get(_id(field), field["name"] if is_own else None)
 
 
 def _id(field: Mapping[str, Any]) -> int | None:
-    field_id = field.get("field-id")
-    return None if field_id is None else int(field_id)
+    return int(field["field-id"]) if field.get("field-id") is not None else None
 
 
 def _partition_column(position: int, field: Mapping[str, Any]) -> PartitionColumn:
@@ -179,10 +177,6 @@ def _partition_column(position: int, field: Mapping[str, Any]) -> PartitionColum
 def _branches(kind: Any) -> list[Any]:
     """The types that a field may have beside null."""
     return [branch for branch in (kind if isinstance(kind, list) else [kind]) if branch != "null"]
-
-
-def _is_record(kind: Any) -> bool:
-    return isinstance(kind, dict) and kind.get("type") == "record"
 
 
 class _Types:

@@ -151,8 +151,9 @@ class FileBatch:
         records = [*map(read_sidecar_record, texts.to_pylist()), None]
         known = pa.array(np.array([state_of(record, hot.sidecar) >= State.VALUE for record in records])[codes])
         ends = self.bounds(hot.sidecar.id, value_type(columns.schema, hot.sidecar))
-        statistics = (_where(known, each) for each in (*ends, *self._counts(hot.sidecar.id)))
-        return Bounds(hot.term, *statistics, label=f"bounds of {hot.term}")
+        statistics = (*ends, *self._counts(hot.sidecar.id))
+        lower, upper, nulls, nans, values = (_where(known, each) for each in statistics)
+        return Bounds(hot.term, lower, upper, nulls, nans, values, label=f"bounds of {hot.term}")
 
     def _once(self, key: Hashable, make: Callable[[], T]) -> T:
         if key not in self._made:

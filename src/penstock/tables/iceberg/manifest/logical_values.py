@@ -138,14 +138,14 @@ class Members:
         """The values of the fine spec's fields, from those of the file's own spec and from the tuples."""
         at = {(field.source_id, field.transform): self.of_file for field in self.batch.spec.fields}
         columns = {(field.source_id, field.transform): self.batch.partition(field) for field in self.batch.spec.fields}
-        for field_id, values in zip(self.logical.ids, self.logical.fact.columns, strict=True):
-            at[field_id, "identity"], columns[field_id, "identity"] = self.places, values
+        for field_id, column in zip(self.logical.ids, self.logical.fact.columns, strict=True):
+            at[field_id, "identity"], columns[field_id, "identity"] = self.places, column
         shown: list[pa.Array | None] = []
         for field in self.spec.fields:
             key = (field.source_id, field.transform)
-            values = columns.get(key)
-            known = values is not None and field.type is not None
-            shown.append(values.take(pa.array(at[key])).cast(field.type) if known else None)
+            values: Any = columns.get(key)
+            is_unknown = values is None or field.type is None
+            shown.append(None if is_unknown else values.take(pa.array(at[key])).cast(field.type))
         return shown
 
 
@@ -200,5 +200,5 @@ def _of_members(fact: Exact | Bounds, of_file: Numbers) -> Fact:
     if isinstance(fact, Exact):
         return replace(fact, values=fact.values.take(at), known=None if fact.known is None else fact.known[of_file])
     columns = {name: getattr(fact, name) for name in ("lower", "upper", "null_count", "nan_count", "value_count")}
-    taken = {name: None if column is None else column.take(at) for name, column in columns.items()}
+    taken: dict[str, Any] = {name: None if column is None else column.take(at) for name, column in columns.items()}
     return replace(fact, **taken, upper_cut=None if fact.upper_cut is None else fact.upper_cut[of_file])

@@ -125,13 +125,9 @@ def _summary(manifests: Sequence[ManifestFile], field: SpecField) -> Bounds | No
     lower = pa.array([None if s is None else s.lower_bound for s in summaries], pa.binary())
     upper = pa.array([None if s is None else s.upper_bound for s in summaries], pa.binary())
     counts = zip(*(_counts(s, is_float(field.type)) for s in summaries), strict=True)
-    return Bounds(
-        field.term,
-        decode_bounds(lower, field.kind),
-        decode_bounds(upper, field.kind),
-        *(pa.array(column, pa.int64()) for column in counts),
-        label="partitions of the manifest",
-    )
+    nulls, nans, values = (pa.array(column, pa.int64()) for column in counts)
+    ends = (decode_bounds(lower, field.kind), decode_bounds(upper, field.kind))
+    return Bounds(field.term, *ends, nulls, nans, values, label="partitions of the manifest")
 
 
 def _counts(summary: PartitionFieldSummary | None, has_nan: bool) -> tuple[int | None, int | None, int | None]:

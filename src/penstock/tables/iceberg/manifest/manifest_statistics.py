@@ -121,7 +121,7 @@ class ManifestEntries:
             if key in self._made:
                 return cast(T, self._made[key])
             made = self._made[key] = make()
-            arrays = made if isinstance(made, tuple) else (made,)
+            arrays: tuple[Any, ...] = made if isinstance(made, tuple) else (made,)
             size = sum(int(array.nbytes) for array in arrays if array is not None)
             self._nbytes += size
         if self._grew is not None and size:

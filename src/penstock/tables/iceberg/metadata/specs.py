@@ -36,15 +36,10 @@ class SpecField:
     position: int
     name: str
     transform: str
-    field: PartitionField | None
+    term: Term | None  # what a value is a fact about; None when it says nothing
     type: pa.DataType | None
     kind: IcebergType | None  # Iceberg's type of the values
     source_id: int
-
-    @property
-    def term(self) -> Term | None:
-        """What a value of this field is a fact about; None when it says nothing."""
-        return None if self.field is None else self.field.term
 
 
 @dataclass(frozen=True)
@@ -65,7 +60,7 @@ class Spec:
     @property
     def identities(self) -> dict[int, SpecField]:
         """The fields that hold a column's own value, by the column's id."""
-        return {f.source_id: f for f in self.fields if f.transform == "identity" and f.field is not None}
+        return {f.source_id: f for f in self.fields if f.transform == "identity" and f.term is not None}
 
 
 class Specs(dict[int, Spec]):
@@ -94,7 +89,7 @@ def _field(position: int, field: IcebergField, metadata: TableMetadata, columns:
     if origin is not None and arrow is not None:
         kind, meant = field.transform.result_type(origin), transform.on_type(origin)
         if source is not None and (meant == "identity" or transform_function(meant, source.type) is not None):
-            term = PartitionField(field.name, source, meant)
+            term = PartitionField(field.name, source, meant).term
     return SpecField(position, field.name, transform.text, term, arrow, kind, field.source_id)
 
 

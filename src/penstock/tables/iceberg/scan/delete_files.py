@@ -65,19 +65,17 @@ class Deletes:
 
     def _add(self, batch: FileBatch) -> None:
         _ages(batch, None)
-        files = _delete_files(batch)
-        lower, upper = (ends.to_pylist() for ends in batch.bounds(_PATH_ID, StringType()))
-        self.count += len(files)
-        for i, (file, place) in enumerate(zip(files, partitions_of(batch, None), strict=True)):
-            low, high = lower[i], upper[i]
+        bounds = [ends.to_pylist() for ends in batch.bounds(_PATH_ID, StringType()) if ends is not None]
+        self.count += batch.count
+        for file, place, low, high in zip(_delete_files(batch), partitions_of(batch, None), *bounds, strict=True):
             only = file.referenced_data_file or (low if low is not None and low == high else None)
             if file.kind == "equality" and not batch.spec.sources:
                 self._everywhere.append(file)
             elif file.kind != "equality" and only is not None:
                 self._by_path.setdefault(only, []).append(file)
             else:
-                bounds = (None, None) if file.kind == "equality" else (low, high)
-                self._by_partition.setdefault(place, []).append((file, *bounds))
+                named = (None, None) if file.kind == "equality" else (low, high)
+                self._by_partition.setdefault(place, []).append((file, *named))
 
 
 def _may_name(path: str, low: str | None, high: str | None) -> bool:

@@ -155,17 +155,23 @@ def _judge_manifests(
 def _judge_files(
     pruner: Pruner, version: Version, sources: Sources, manifests: Sequence[ManifestFile], also: Sequence[Column] = ()
 ) -> list[tuple[FileBatch, Judgement]]:
-    used = [*also, *(node for node in walk(pruner.predicate) if isinstance(node, Column))]
-    keys = hot_keys(version, pruner.predicate)
-    judged = []
-    for batch in _batches(version, sources, manifests):
-        judgement = pruner.judge(batch.containers(version.columns, used, keys))
+    batches = _batches(version, sources, manifests)
+    judged = list(zip(batches, judge_batches(pruner, version, batches, also), strict=True))
+    for batch, judgement in judged:
         _check_formats(batch, judgement)
-        judged.append((batch, judgement))
     return judged
 
 
-def hot_keys(version: Version, predicate: Expr) -> list[HotKey]:
+def judge_batches(
+    pruner: Pruner, version: Version, batches: Sequence[FileBatch], also: Sequence[Column] = ()
+) -> list[Judgement]:
+    """The files of batches, judged by what their manifests say of the columns and keys that matter."""
+    used = [*also, *(node for node in walk(pruner.predicate) if isinstance(node, Column))]
+    keys = _hot_keys(version, pruner.predicate)
+    return [pruner.judge(batch.containers(version.columns, used, keys)) for batch in batches]
+
+
+def _hot_keys(version: Version, predicate: Expr) -> list[HotKey]:
     """The keys of maps that a predicate asks about and that have sidecars."""
     hot = []
     for term in terms_of(predicate) if version.sidecars else ():
