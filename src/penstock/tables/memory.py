@@ -58,10 +58,7 @@ class MemoryTable(Source):
 
     @staticmethod
     def from_rows(
-        rows: pa.Table,
-        partition_by: Sequence[str] = (),
-        rows_per_file: int = 1_000_000,
-        timezone: str = "UTC",
+        rows: pa.Table, partition_by: Sequence[str] = (), rows_per_file: int = 1_000_000, timezone: str = "UTC"
     ) -> MemoryTable:
         """Split rows into files by their partition values, in order of first appearance."""
         schema = as_schema(rows.schema)

@@ -24,21 +24,20 @@ Types that the core does not compare (time, variant, geometry, lists) have no bo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyiceberg import types
+from pyiceberg.types import IcebergType
 
 from penstock.expr.kernels.civil import DAY
 from penstock.expr.kernels.decimals import from_unscaled
 from penstock.expr.kernels.physical import Numbers, by_distinct, valid, vector
 from penstock.expr.kernels.vector import Mask
 from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ, is_float
-
-if TYPE_CHECKING:
-    from pyiceberg.types import IcebergType
 
 _LAST_DAY = np.iinfo(np.int64).max // DAY
 _UUID_HYPHENS = (8, 13, 18, 23)
@@ -65,8 +64,6 @@ def decode_bounds(values: pa.Array, kind: IcebergType, *, upper: bool | None = N
 
     `upper` says which way a value that is too fine for the type is rounded; without it, it is unknown.
     """
-    from pyiceberg import types
-
     match kind:
         case types.StringType():
             return as_text(values)

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from cachetools import LRUCache, cachedmethod
+from pyiceberg.types import IcebergType
 
 from penstock.expr.tree import Column, Expr
 from penstock.formats.format_registry import format_named
@@ -31,9 +32,6 @@ from penstock.tables.iceberg.manifest.logical_values import Logical, read_logica
 from penstock.tables.iceberg.manifest.manifest_statistics import Counts, Ends, ManifestEntries, count_rows
 from penstock.tables.iceberg.metadata.schema_columns import Columns
 from penstock.tables.iceberg.metadata.specs import Spec, SpecField, dropped
-
-if TYPE_CHECKING:
-    from pyiceberg.types import IcebergType
 
 T = TypeVar("T")
 

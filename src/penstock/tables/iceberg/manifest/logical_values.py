@@ -16,6 +16,7 @@ from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
+from pyiceberg.conversions import from_json
 
 from penstock.expr.kernels.python_values import from_arrow, to_arrow
 from penstock.expr.kernels.vector import Mask
@@ -79,8 +80,6 @@ def _logical(ids: Ids, records: Sequence[LogicalTuples | None], columns: Columns
 
 def _decoded(tuples: list[list[Any]], kinds: Sequence[Any], types: Sequence[Any]) -> list[pa.Array] | None:
     """The tuples of one file as columns; None where a value is none of its type: then nothing is known."""
-    from pyiceberg.conversions import from_json
-
     try:
         return [
             _array([None if values[i] is None else from_json(kind, values[i]) for values in tuples], t)

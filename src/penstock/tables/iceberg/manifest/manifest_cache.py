@@ -25,18 +25,15 @@ from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import ManifestFile
 
 from penstock.tables.iceberg.manifest.manifest_decode import decode_manifest
 from penstock.tables.iceberg.manifest.manifest_statistics import ManifestEntries
 from penstock.tables.iceberg.manifest.manifest_store import ManifestStore, cache_folder
-
-if TYPE_CHECKING:
-    from pyiceberg.io import FileIO
-    from pyiceberg.manifest import ManifestFile
 
 LAYOUT = 1  # another number for every change of what `decode_manifest` makes
 MEMORY_BYTES = 1 << 30

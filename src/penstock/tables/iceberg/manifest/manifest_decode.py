@@ -22,10 +22,12 @@ import os
 import tempfile
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import ManifestFile
 
 from penstock.errors import LakeError, PenstockError, StorageError
 from penstock.storage.redaction import one_line
@@ -40,10 +42,6 @@ from penstock.tables.iceberg.manifest.avro import (
     write_header,
 )
 from penstock.tables.iceberg.manifest.entrywise import Read, read_entrywise
-
-if TYPE_CHECKING:
-    from pyiceberg.io import FileIO
-    from pyiceberg.manifest import ManifestFile
 
 FIELD_ID, MISSING = b"field-id", b"missing"
 _NEWEST = 3

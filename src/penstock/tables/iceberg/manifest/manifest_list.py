@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 from cachetools import LRUCache, cachedmethod
-from pyiceberg.io import InputFile, InputStream
-from pyiceberg.manifest import read_manifest_list
+from pyiceberg.io import FileIO, InputFile, InputStream
+from pyiceberg.manifest import ManifestFile, PartitionFieldSummary, read_manifest_list
 
 from penstock.errors import LakeError
 from penstock.expr.types import is_float
@@ -27,8 +27,6 @@ from penstock.tables.iceberg.manifest.bounds import decode_bounds
 from penstock.tables.iceberg.metadata.specs import Spec, SpecField
 
 if TYPE_CHECKING:
-    from pyiceberg.io import FileIO
-    from pyiceberg.manifest import ManifestFile, PartitionFieldSummary
     from pyiceberg.table.snapshots import Snapshot
 
 _MOST = 64

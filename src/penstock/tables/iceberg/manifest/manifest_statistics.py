@@ -16,20 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from threading import RLock
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyiceberg.types import IcebergType
 
 from penstock.expr.kernels.civil import DAY
 from penstock.expr.types import TIMESTAMP_NTZ, is_decimal, is_integer, is_timestamp
 from penstock.tables.iceberg.manifest.bounds import decimals, decode_bounds, uuid_text
 from penstock.tables.iceberg.manifest.manifest_decode import MISSING
-
-if TYPE_CHECKING:
-    from pyiceberg.types import IcebergType
 
 T = TypeVar("T")
 _UNKNOWN = pa.scalar(None, pa.int64())

@@ -12,17 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyiceberg import types
+from pyiceberg.schema import Schema
+from pyiceberg.types import IcebergType, NestedField, StructType
 
 from penstock.errors import LakeError
 from penstock.expr.tree import Column
 from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ
-
-if TYPE_CHECKING:
-    from pyiceberg.schema import Schema
-    from pyiceberg.types import IcebergType, NestedField
 
 _SIMPLE = {
     "boolean": pa.bool_(),
@@ -80,8 +78,6 @@ class Columns:
 def _walk(
     fields: Iterable[NestedField], above: tuple[str, ...], required: bool
 ) -> Iterator[tuple[int, Column, IcebergType, bool]]:
-    from pyiceberg.types import StructType
-
     for field in fields:
         path, kind, always = (*above, field.name), field.field_type, required and field.required
         yield field.field_id, Column(path, arrow_type(kind, ".".join(path))), kind, always
@@ -95,8 +91,6 @@ def _field(field: NestedField) -> pa.Field:
 
 def arrow_type(kind: IcebergType, name: str) -> pa.DataType:
     """The Arrow type that stands for one of Iceberg's."""
-    from pyiceberg import types
-
     match kind:
         case types.StructType():
             return pa.struct([_field(field) for field in kind.fields])

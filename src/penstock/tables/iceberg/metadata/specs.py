@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyiceberg.partitioning import PartitionField as IcebergField
+from pyiceberg.schema import Schema
+from pyiceberg.types import IcebergType
 
 from penstock.errors import LakeError
 from penstock.expr.tree import Column
@@ -23,10 +26,7 @@ from penstock.tables.iceberg.metadata.schema_columns import Columns, arrow_type
 from penstock.tables.partitioning import PartitionField
 
 if TYPE_CHECKING:
-    from pyiceberg.partitioning import PartitionField as IcebergField
-    from pyiceberg.schema import Schema
     from pyiceberg.table.metadata import TableMetadata
-    from pyiceberg.types import IcebergType
 
 
 @dataclass(frozen=True)

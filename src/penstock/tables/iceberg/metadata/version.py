@@ -19,6 +19,8 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from pyiceberg.schema import Schema
+
 from penstock.errors import LakeError
 from penstock.expr.schema import check_names
 from penstock.formats.manifest_record import read_sidecar_record
@@ -30,7 +32,6 @@ from penstock.tables.iceberg.metadata.schema_columns import Columns
 from penstock.tables.iceberg.metadata.specs import Specs, read_specs
 
 if TYPE_CHECKING:
-    from pyiceberg.schema import Schema
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.snapshots import Snapshot
 

@@ -14,11 +14,12 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyiceberg.io import FileIO
 
 from penstock.errors import LakeError
 from penstock.expr.kernels.physical import row_codes
@@ -26,9 +27,6 @@ from penstock.expr.kernels.vector import Mask
 from penstock.formats.format_registry import TITLES, format_named
 from penstock.prune.delete_file import DeleteFile
 from penstock.storage.storage import clear_read_errors
-
-if TYPE_CHECKING:
-    from pyiceberg.io import FileIO
 
 _MAGIC = bytes([0xD1, 0xD3, 0x39, 0x64])
 DAMAGED = "the table's files are damaged or were cleaned up; open another snapshot, or restore the file"

@@ -9,12 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.schema import Schema
+from pyiceberg.typedef import Record
+from pyiceberg.types import IcebergType
 
 from penstock.errors import CLIENT_ERRORS, LakeError, MissingError
 from penstock.expr.kernels.evaluate import as_type
@@ -28,12 +34,6 @@ from penstock.tables.iceberg.manifest.bounds import uuid_text
 from penstock.tables.iceberg.metadata.version import Version
 from penstock.tables.iceberg.scan.deleted_rows import DAMAGED, Positions, listed
 from penstock.tables.source import Keys, matching_rows
-
-if TYPE_CHECKING:
-    from pyiceberg.io import FileIO
-    from pyiceberg.manifest import DataFile
-    from pyiceberg.schema import Schema
-    from pyiceberg.types import IcebergType
 
 _AT_ONCE = 4
 # What PyIceberg says of a file without field ids, and how it is mended.
@@ -116,8 +116,6 @@ class Reader:
         Files of migrated tables lack the columns that they are partitioned by, required ones too, which PyIceberg
         fills in only where a column may be missing.
         """
-        from pyiceberg.schema import Schema
-
         assert task.spec_id is not None
         filled_in = self._version.specs[task.spec_id].identities
         current = self._version.stored
@@ -132,7 +130,6 @@ class Reader:
         return Schema(*(f.model_copy(update={"required": f.required and f.field_id not in filled_in}) for f in fields))
 
     def _read(self, path: str, task: FileTask | None, schema: Schema, first: int | None = None) -> pa.Table:
-        from pyiceberg.expressions import AlwaysTrue
         from pyiceberg.io.pyarrow import ArrowScan
         from pyiceberg.table import FileScanTask
 
@@ -148,9 +145,6 @@ class Reader:
         return rows
 
     def _data_file(self, path: str, task: FileTask | None) -> DataFile:
-        from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
-        from pyiceberg.typedef import Record
-
         values = [] if task is None else [_as_stored(value, kind) for value, kind in self.partition(task)]
         file = DataFile.from_args(
             content=DataFileContent.DATA,
@@ -164,8 +158,6 @@ class Reader:
 
     def _deleted(self, delete: DeleteFile, schema: Schema) -> pa.Table:
         if delete.path not in self._equality:
-            from pyiceberg.schema import Schema
-
             fields = [schema.find_field(i) for i in delete.equality_ids]
             self._equality[delete.path] = self._read(delete.path, None, Schema(*fields))
         return self._equality[delete.path]

@@ -12,12 +12,13 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import ManifestFile
 
 from penstock.errors import LakeError
 from penstock.expr.kernels.physical import mask_of
@@ -34,10 +35,6 @@ from penstock.tables.iceberg.manifest.manifest_cache import ManifestCache
 from penstock.tables.iceberg.manifest.manifest_list import ManifestLists, files_in, rows_in
 from penstock.tables.iceberg.metadata.version import Version
 from penstock.tables.iceberg.scan.delete_files import Deletes
-
-if TYPE_CHECKING:
-    from pyiceberg.io import FileIO
-    from pyiceberg.manifest import ManifestFile
 
 _DATA, _DELETES = 0, 1
 _ADDED = 1
