@@ -53,7 +53,7 @@ from penstock.prune.judge import Pruner
 from penstock.prune.verdict import Verdict
 from penstock.tables.iceberg.manifest.manifest_list import ManifestLists
 from penstock.tables.iceberg.metadata.schema_columns import Columns
-from penstock.tables.iceberg.metadata.specs import read_specs
+from penstock.tables.iceberg.metadata.version import read_specs
 from tests.differential.evaluator_facts import NAN, ROWS, Column, Fact, Summary, facts_of, summaries_of
 from tests.differential.evaluator_predicates import Predicate, combined, plain, truths
 from tests.differential.iceberg_checks import opened

@@ -16,7 +16,7 @@ from penstock.lake.layout.grouping import stored
 from penstock.lake.layout.table_layout import Layout, Tuple
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.manifest.file_batch import FileBatch
-from penstock.tables.iceberg.metadata.specs import SpecField
+from penstock.tables.iceberg.metadata.version import SpecField
 from penstock.tables.iceberg.scan.scan_plan import data_batches
 
 _NAMES = ("file_path", "record_count", "file_size_in_bytes", "sequence_number", LOGICAL, SHREDDING)

@@ -30,10 +30,9 @@ from penstock.stream.feed import Budget, Limit, Look, Step, Work
 from penstock.stream.position import Batch, Identity, Position, began, digest, is_first
 from penstock.stream.retry import retried
 from penstock.stream.stream_options import StreamOptions
-from penstock.tables.hive.file_order import order_of
 from penstock.tables.hive.hive_table import HiveTable
 from penstock.tables.hive.seen_files import FoundFile, Incomplete, Key, Seen, as_key, read_seen
-from penstock.tables.hive.stream_start import Beginning, read_beginning
+from penstock.tables.hive.stream_order import Beginning, order_of, read_beginning
 from penstock.tables.hive.walk import check_readable
 from penstock.tables.source import Keys, bind, empty, outputs
 

@@ -63,9 +63,9 @@ def read_mapping(storage: Storage, url: str) -> Mapping:
 
 
 def read_file(
-    storage: Storage, url: str, schema: pa.Schema, names: set[str], keys: Sequence[Lookup] = ()
+    storage: Storage, url: str, schema: pa.Schema, names: set[str], terms: Sequence[Expr] = ()
 ) -> tuple[pa.Table, dict[Expr, pa.Array]]:
-    """All rows of one file: the named columns of a schema, and the values of `keys` of maps that have sidecars.
+    """All rows of one file: the named columns of a schema and those of terms; and the keys of maps that have sidecars.
 
     The map of a key that has none is among the columns. A column the file lacks is null, and a map whose keys lie in
     sidecars is put together again.
@@ -73,8 +73,8 @@ def read_file(
     path = storage.path_of(url)
     with _opened(storage, path) as rows:
         shredded = by_footer(_shredded_maps(rows, url))
-        served = [term for term in keys if shredded.has(term)]
-        needed = names | {column_of(term) for term in keys if term not in served}
+        served = [term for term in dict.fromkeys(terms) if isinstance(term, Lookup) and shredded.has(term)]
+        needed = names | {column_of(term) for term in terms if term not in served}
         fields = pa.schema([f for f in schema if f.name in needed])
         check_names(rows.schema, url)
         by_name = {name.lower(): name for name in rows.schema.names}

@@ -18,7 +18,7 @@ from penstock.errors import EvaluationError, LayoutError, LimitError
 from penstock.expr.bind import Context
 from penstock.expr.schema import as_schema, check_names
 from penstock.expr.sql_text import quote_name
-from penstock.expr.tree import Expr, Lookup, column_of, terms_of
+from penstock.expr.tree import Expr, column_of, terms_of
 from penstock.expr.types import type_name
 from penstock.progress import Counted, progress
 from penstock.prune.file_task import FileTask
@@ -125,9 +125,8 @@ class HiveTable(Source):
         if any(column_of(term) == "_metadata" for term in terms):
             hint = "put what is about the file into a condition of its own"
             raise EvaluationError(f"{task.residual} needs _metadata together with the rows", hint=hint)
-        lookups = [term for term in dict.fromkeys(terms) if isinstance(term, Lookup)]
-        whole = {n for n in names if n not in keys} | {column_of(term) for term in terms if term not in lookups}
-        table, key_values = read_file(self.storage, task.path, self.file_schema, whole, lookups)
+        whole = {name for name in names if name not in keys}
+        table, key_values = read_file(self.storage, task.path, self.file_schema, whole, terms)
         for column in self.columns:
             value = pa.scalar(task.partition[column.name].value, column.type)
             table = table.append_column(column, pa.repeat(value, table.num_rows))

@@ -31,7 +31,7 @@ from penstock.tables.file_metadata import metadata_facts
 from penstock.tables.iceberg.manifest.logical_values import Logical, read_logical
 from penstock.tables.iceberg.manifest.manifest_statistics import Counts, Ends, ManifestEntries, count_rows
 from penstock.tables.iceberg.metadata.schema_columns import Columns
-from penstock.tables.iceberg.metadata.specs import Spec, SpecField, dropped
+from penstock.tables.iceberg.metadata.version import Spec, SpecField, dropped
 
 T = TypeVar("T")
 

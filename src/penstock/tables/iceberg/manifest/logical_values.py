@@ -27,11 +27,10 @@ from penstock.prune.facts import Bounds, Exact, Fact, Tuples
 from penstock.prune.judge import Judgement
 from penstock.tables.description import Numbers, joined
 from penstock.tables.iceberg.metadata.schema_columns import Columns
-from penstock.tables.iceberg.metadata.specs import Spec
+from penstock.tables.iceberg.metadata.version import Spec, Version
 
 if TYPE_CHECKING:
     from penstock.tables.iceberg.manifest.file_batch import FileBatch
-    from penstock.tables.iceberg.metadata.version import Version
 
 Ids = tuple[int, ...]
 

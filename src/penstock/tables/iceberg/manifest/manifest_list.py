@@ -24,7 +24,7 @@ from penstock.prune.facts import Bounds, Fact
 from penstock.storage.storage import clear_read_errors
 from penstock.tables.iceberg.manifest.avro import read_header
 from penstock.tables.iceberg.manifest.bounds import decode_bounds
-from penstock.tables.iceberg.metadata.specs import Spec, SpecField
+from penstock.tables.iceberg.metadata.version import Spec, SpecField
 
 if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot

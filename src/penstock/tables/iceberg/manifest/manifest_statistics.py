@@ -181,7 +181,13 @@ def convert_partition(values: pa.Array, to: pa.DataType) -> pa.Array | None:
     >>> convert_partition(pa.array([1.5]), pa.int32()) is None
     True
     """
-    stored = values.type
+    try:
+        return _converted(values, values.type, to)
+    except pa.ArrowInvalid:
+        return None
+
+
+def _converted(values: pa.Array, stored: pa.DataType, to: pa.DataType) -> pa.Array | None:
     if stored == to:
         return values
     if pa.types.is_null(stored) or pa.types.is_null(to):
@@ -189,29 +195,14 @@ def convert_partition(values: pa.Array, to: pa.DataType) -> pa.Array | None:
     if {stored, to} == {pa.int32(), pa.date32()}:
         return values.view(to)
     if (is_integer(stored) and is_integer(to)) or (stored == pa.float32() and to == pa.float64()):
-        return _exact(lambda: values.cast(to))
-    if is_timestamp(to):
-        return _timestamps(values, to)
+        return values.cast(to)
+    if is_timestamp(to) and stored == pa.timestamp("us"):
+        return values.view(pa.int64()).view(to)
+    if is_timestamp(to) and stored == pa.timestamp("ns"):  # an error where nanoseconds would be lost
+        return values.cast(pa.timestamp("us")).view(pa.int64()).view(to)
+    if stored == pa.date32() and to == TIMESTAMP_NTZ:  # it was widened since
+        return pc.multiply_checked(values.view(pa.int32()).cast(pa.int64()), DAY).view(to)
     if stored == pa.binary() and (is_decimal(to) or to == pa.string()):
         converted = decimals(values, to) if is_decimal(to) else uuid_text(values)
         return converted if converted.null_count == values.null_count else None
     return None
-
-
-def _timestamps(values: pa.Array, to: pa.DataType) -> pa.Array | None:
-    """Microseconds from microseconds, from nanoseconds that lose nothing, or from a date that was widened since."""
-    if values.type == pa.timestamp("us"):
-        return values.view(pa.int64()).view(to)
-    if values.type == pa.timestamp("ns"):
-        return _exact(lambda: values.cast(pa.timestamp("us")).view(pa.int64()).view(to))
-    if values.type == pa.date32() and to == TIMESTAMP_NTZ:
-        days = values.view(pa.int32()).cast(pa.int64())
-        return _exact(lambda: pc.multiply_checked(days, DAY).view(to))
-    return None
-
-
-def _exact(convert: Callable[[], pa.Array]) -> pa.Array | None:
-    try:
-        return convert()
-    except pa.ArrowInvalid:
-        return None

@@ -29,8 +29,7 @@ from penstock.formats.manifest_record import LOGICAL
 from penstock.prune.judge import Judgement
 from penstock.tables.iceberg.manifest.file_batch import FileBatch
 from penstock.tables.iceberg.manifest.logical_values import members_of
-from penstock.tables.iceberg.metadata.specs import Spec, SpecField
-from penstock.tables.iceberg.metadata.version import Version
+from penstock.tables.iceberg.metadata.version import Spec, SpecField, Version
 from penstock.tables.iceberg.scan.delete_files import Partition, partitions_of
 
 _NUMBERS = {

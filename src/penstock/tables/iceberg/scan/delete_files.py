@@ -23,7 +23,7 @@ from pyiceberg.types import StringType
 from penstock.errors import LakeError
 from penstock.prune.delete_file import DeleteFile
 from penstock.tables.iceberg.manifest.file_batch import FileBatch
-from penstock.tables.iceberg.metadata.specs import SpecField
+from penstock.tables.iceberg.metadata.version import SpecField
 
 _PATH_ID = 2147483546  # the reserved field id of `file_path` in a position delete file
 _KINDS = {1: "position", 2: "equality"}
