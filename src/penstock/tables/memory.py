@@ -54,7 +54,7 @@ class MemoryTable(Source):
     file_schema: pa.Schema
     fields: tuple[PartitionField, ...]
     files: tuple[pa.Table, ...]
-    values: tuple[tuple[Any, ...], ...]
+    values: tuple[pa.Array, ...]  # of each field, for each file
 
     @staticmethod
     def from_rows(
@@ -62,19 +62,18 @@ class MemoryTable(Source):
     ) -> MemoryTable:
         """Split rows into files by their partition values, in order of first appearance."""
         schema = as_schema(rows.schema)
-        typed = pa.table(
-            [as_type(rows.column(i).combine_chunks(), f.type) for i, f in enumerate(schema)], schema=schema
-        )
+        columns = [as_type(rows.column(i).combine_chunks(), f.type) for i, f in enumerate(schema)]
+        typed = pa.table(columns, schema=schema)
         fields = parse_partition_by(partition_by, schema)
         keys = [_partition_column(typed, field) for field in fields]
-        files, values = [], []
+        files: list[pa.Table] = []
+        firsts: list[int] = []  # the first row of the group that each file is of
         for positions in _groups(keys, typed.num_rows):
             part = typed.take(pa.array(positions))
-            key = tuple(from_arrow(column.slice(positions[0], 1))[0] for column in keys)
-            for start in range(0, part.num_rows, rows_per_file):
-                files.append(part.slice(start, rows_per_file))
-                values.append(key)
-        table = MemoryTable(schema, fields, tuple(files), tuple(values), context=Context(timezone))
+            files += [part.slice(start, rows_per_file) for start in range(0, part.num_rows, rows_per_file)]
+            firsts += [positions[0]] * (len(files) - len(firsts))
+        values = tuple(column.take(pa.array(firsts, pa.int64())) for column in keys)
+        table = MemoryTable(schema, fields, tuple(files), values, context=Context(timezone))
         _ = table._containers  # measured when written, as a real table's files are
         return table
 
@@ -121,10 +120,8 @@ class MemoryTable(Source):
 
     @cached_property
     def _containers(self) -> Containers:
-        facts: list[Fact] = [
-            Exact(field.term, to_arrow([value[i] for value in self.values], field.type), name=field.name)
-            for i, field in enumerate(self.fields)
-        ]
+        pairs = zip(self.fields, self.values, strict=True)
+        facts: list[Fact] = [Exact(field.term, values, name=field.name) for field, values in pairs]
         facts += [_bounds(self.files, f.name, f.type) for f in self.schema if is_comparable(f.type)]
         names = [f"{_SCHEME}{i}" for i in range(len(self.files))]
         sizes = pa.array([file.nbytes for file in self.files], pa.int64())
@@ -149,7 +146,6 @@ class MemoryDescription(Description):
 
     @cached_property
     def pieces(self) -> Pieces:
-        """All files."""
         return pieces_of_files([self._table._containers], self._table.context.timezone)
 
 
@@ -174,17 +170,13 @@ def _groups(keys: Sequence[pa.Array], count: int) -> list[npt.NDArray[Any]]:
 
 def _bounds(files: Sequence[pa.Table], name: str, t: pa.DataType) -> Bounds:
     columns = [read_column(file, (name,), t) for file in files]
-    lower, upper = [], []
-    for column in columns:
-        values = column.filter(pc.invert(pc.is_nan(column))) if is_float(t) else column
-        ends = pc.min_max(values)
-        lower.append(ends["min"])
-        upper.append(ends["max"])
-    nans = [pc.sum(pc.is_nan(column)).as_py() or 0 for column in columns] if is_float(t) else None
+    values = [column.filter(pc.invert(pc.is_nan(column))) for column in columns] if is_float(t) else columns
+    nans = [len(c) - c.null_count - len(v) for c, v in zip(columns, values, strict=True)] if is_float(t) else None
+    ends = [pc.min_max(each) for each in values]
     return Bounds(
         Column((name,), t),
-        pa.array(lower, t) if lower else pa.array([], t),
-        pa.array(upper, t) if upper else pa.array([], t),
+        pa.array([each["min"] for each in ends], t),
+        pa.array([each["max"] for each in ends], t),
         null_count=pa.array([column.null_count for column in columns], pa.int64()),
         nan_count=None if nans is None else pa.array(nans, pa.int64()),
         value_count=pa.array([len(column) for column in columns], pa.int64()),

@@ -81,18 +81,13 @@ def _bound_field(text: str, schema: pa.Schema) -> PartitionField:
         raise SchemaError(f"partition_by {text!r}: {error.message}", hint=_HINT) from None
     if not isinstance(column, Column):
         raise SchemaError(f"partition_by {text!r} is not a transform of a column", hint=_HINT)
-    source = _bound(column, schema)
+    test = bind(IsNull(column), schema)  # a test for NULL is a predicate, and so it can be bound
+    assert isinstance(test, IsNull)
+    source = test.child
+    assert isinstance(source, Column)
     assert source.type is not None
     takes = transform.text == "identity" or transform_function(transform.text, source.type) is not None
     if not takes or transform.result_type(source.type) is None:
         what = f"partition_by {text!r}: {transform.text} does not take {source.name} of type {source.type}"
         raise SchemaError(what, hint="choose another transform or column")
     return PartitionField(transform.field_name(source.name.replace(".", "_")), source, transform.text)
-
-
-def _bound(column: Column, schema: pa.Schema) -> Column:
-    """The column as the schema spells it (a null test makes it a predicate that can be bound)."""
-    test = bind(IsNull(column), schema)
-    assert isinstance(test, IsNull)
-    assert isinstance(test.child, Column)
-    return test.child

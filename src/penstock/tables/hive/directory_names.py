@@ -108,23 +108,18 @@ class Candidates:
 
     @property
     def count(self) -> int:
-        """How many there are."""
         return len(self.owners)
 
     def entry(self, i: int) -> Entry:
-        """What is known of one of them."""
         return self.listings[int(self.owners[i])].entry(int(self.inside[i]))
 
     def name(self, i: int) -> str:
-        """Its name, as it was listed."""
         return str(self.listings[self.owners[i]].names[self.inside[i]])
 
     def path(self, i: int) -> str:
-        """Where it lies."""
         return f"{self.places[self.owners[i]]}/{self.name(i)}"
 
     def take(self, which: Mask) -> Candidates:
-        """Some of them."""
         texts = self.texts.filter(pa.array(which))
         return replace(self, owners=self.owners[which], inside=self.inside[which], texts=texts)
 

@@ -311,7 +311,6 @@ class HiveRows:
     on_missing: str
 
     def read(self, work: Work) -> Iterator[pa.Table]:
-        """The matching rows."""
         for task in work.tasks:
             try:
                 yield self.table.read(task, self.names, self.keys)

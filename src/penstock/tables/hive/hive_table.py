@@ -96,7 +96,6 @@ class HiveTable(Source):
         return pa.concat_tables(parts) if parts else empty(names, keys, self.schema)
 
     def relations(self) -> Relations:
-        """Relations over Spark's own Parquet reader."""
         relations: Relations = bridge.hive_relations(self)
         return relations
 

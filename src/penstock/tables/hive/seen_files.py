@@ -39,12 +39,10 @@ class FoundFile(NamedTuple):
 
     @property
     def partition(self) -> bytes:
-        """The hash of its directory's path."""
         return _hash(self.path.rpartition("/")[0], _NAME)
 
     @property
     def name(self) -> bytes:
-        """The hash of its path."""
         return _hash(self.path, _NAME)
 
     @property

@@ -56,7 +56,6 @@ class Branch:
     texts: list[pa.Array] = field(default_factory=list)
 
     def texts_of(self, positions: Sequence[int] | Positions) -> list[pa.Array]:
-        """The texts of some of them."""
         return [column.take(pa.array(positions, pa.int64())) for column in self.texts]
 
 

@@ -49,10 +49,10 @@ class IcebergTable(Source):
 
     def __repr__(self) -> str:
         try:
-            snapshot = self.version.snapshot_id
+            snapshot: Asked = self.version.snapshot_id
         except PenstockError:  # it does not exist
-            return f"{type(self).__name__}({self.name!r}, snapshot={self.snapshot!r})"
-        return f"{type(self).__name__}({self.name!r}, snapshot={snapshot})"
+            snapshot = self.snapshot
+        return f"{type(self).__name__}({self.name!r}, snapshot={snapshot!r})"
 
     @cached_property
     def version(self) -> Version:

@@ -67,12 +67,11 @@ class IcebergRows:
         self, parts: Sequence[pa.Table], wanted: Counter[str], what: str, snapshot: int | None
     ) -> Iterator[pa.Table]:
         """The rows that one side has more often than the other."""
-        left = Counter(wanted)
         for part in parts:
             chosen = np.zeros(part.num_rows, np.bool_)
             for i, key in enumerate(_keys(part)):
-                chosen[i] = left[key] > 0
-                left[key] -= int(chosen[i])
+                chosen[i] = wanted[key] > 0
+                wanted[key] -= int(chosen[i])
             if chosen.any():
                 yield self._with_change(part.filter(pa.array(chosen)), what, snapshot)
 

@@ -150,11 +150,9 @@ def _lost(name: str, snapshot: int | None, is_there: bool) -> LakeError:
 
 def lag_seconds(metadata: TableMetadata, standing: Standing, head: int | None) -> float:
     """How much newer the newest snapshot is than the one that was read."""
-    newest = None if head is None else metadata.snapshot_by_id(head)
-    read = None if standing.after is None else metadata.snapshot_by_id(standing.after)
-    if newest is None or read is None:
-        return 0.0
-    return float(max(0, newest.timestamp_ms - read.timestamp_ms)) / 1000
+    snapshots = [None if i is None else metadata.snapshot_by_id(i) for i in (standing.after, head)]
+    times = [snapshot.timestamp_ms for snapshot in snapshots if snapshot is not None]
+    return max(0, times[1] - times[0]) / 1000 if len(times) == 2 else 0.0
 
 
 def read_standing(at: Mapping[str, Any]) -> Standing:

@@ -58,7 +58,6 @@ class FileBatch:
 
     @cached_property
     def count(self) -> int:
-        """The number of files."""
         return sum(part.count for part in self.parts)
 
     @cached_property
@@ -68,7 +67,6 @@ class FileBatch:
         return all(name is None or format_named(name) is not None for name in names)
 
     def column(self, name: str) -> pa.Array:
-        """A column of the entries."""
         return self._once(("column", name), lambda: _joined([part.column(name) for part in self.parts]))
 
     def numbers(self, name: str) -> Numbers:

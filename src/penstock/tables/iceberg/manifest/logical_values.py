@@ -116,7 +116,6 @@ class Members:
 
     @property
     def rows(self) -> Numbers:
-        """The rows of each."""
         return self.logical.rows[self.places]
 
     @property

@@ -68,7 +68,6 @@ class ManifestCache:
         return int(self._kept.currsize)
 
     def entries(self, manifest: ManifestFile, io: FileIO) -> ManifestEntries:
-        """The entries of one manifest."""
         return self._entries(self._key(manifest, io), manifest, io)
 
     def many(self, manifests: Sequence[ManifestFile], io: FileIO) -> list[ManifestEntries]:

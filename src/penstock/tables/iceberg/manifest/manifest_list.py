@@ -7,15 +7,21 @@ have neither, or lacks one of its bounds, says nothing. Manifest lists are immut
 from __future__ import annotations
 
 from collections.abc import Sequence
-from io import BytesIO
 from operator import attrgetter
 from threading import Lock
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from cachetools import LRUCache, cachedmethod
-from pyiceberg.io import FileIO, InputFile, InputStream
-from pyiceberg.manifest import ManifestFile, PartitionFieldSummary, read_manifest_list
+from pyiceberg.avro.decoder import new_decoder
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import (
+    DEFAULT_READ_VERSION,
+    MANIFEST_LIST_FILE_SCHEMAS,
+    ManifestContent,
+    ManifestFile,
+    PartitionFieldSummary,
+)
 
 from penstock.errors import LakeError
 from penstock.expr.types import is_float
@@ -24,35 +30,18 @@ from penstock.prune.facts import Bounds, Fact
 from penstock.storage.storage import clear_read_errors
 from penstock.tables.iceberg.manifest.avro import read_header
 from penstock.tables.iceberg.manifest.bounds import decode_bounds
+from penstock.tables.iceberg.manifest.entrywise import read_records
 from penstock.tables.iceberg.metadata.version import Spec, SpecField
 
 if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
 _MOST = 64
+_SCHEMA = MANIFEST_LIST_FILE_SCHEMAS[DEFAULT_READ_VERSION]
 _NUMBERS = (
     *("manifest_length", "partition_spec_id", "sequence_number", "min_sequence_number", "added_snapshot_id"),
     *(f"{what}_{of}_count" for what in ("added", "existing", "deleted") for of in ("files", "rows")),
 )
-
-
-class InMemory(InputFile):
-    """A file whose bytes have been read."""
-
-    def __init__(self, location: str, data: bytes) -> None:
-        super().__init__(location)
-        self._data = data
-
-    def __len__(self) -> int:
-        return len(self._data)
-
-    def exists(self) -> bool:
-        """It was read."""
-        return True
-
-    def open(self, seekable: bool = True) -> InputStream:
-        """The bytes as a stream."""
-        return cast(InputStream, BytesIO(self._data))
 
 
 class ManifestLists:
@@ -77,8 +66,9 @@ class ManifestLists:
         with clear_read_errors(f"the manifest list {place}", hint):
             with io.new_input(place).open() as file:
                 data = file.read()
-            read_header(data)  # PyIceberg's decoder reads past the end of the file when the header says so
-            manifests = tuple(read_manifest_list(InMemory(place, data)))
+            types = {-1: ManifestFile, 508: PartitionFieldSummary}
+            _, records = read_records(read_header(data), data, new_decoder, _SCHEMA, types, {517: ManifestContent})
+        manifests: tuple[ManifestFile, ...] = tuple(records)
         for manifest in manifests:
             numbers = {name: getattr(manifest, name) for name in _NUMBERS}
             wrong = next((name for name, n in numbers.items() if n is not None and not -(2**63) <= n < 2**63), None)

@@ -47,7 +47,6 @@ class ManifestEntries:
 
     @property
     def count(self) -> int:
-        """The number of entries."""
         return int(self.table.num_rows)
 
     @property

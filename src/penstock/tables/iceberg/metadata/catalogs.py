@@ -131,7 +131,6 @@ class Place:
         return {**self.__dict__, "_opened": None}
 
     def open(self) -> IcebergTable:
-        """The table as it is now."""
         if self.catalog is None:
             table = iceberg(self.name, storage=self.properties, timezone=self.timezone)
         else:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -61,9 +61,8 @@ def list_partitions(
         # Delete files are about places: those of one place count once, however many files lie there.
         sums = {name: "max" if name == "last_change" or (name == "deletes" and "place" in by) else "sum"
                 for name in _NUMBERS}  # fmt: skip
-        grouped = files.group_by(by, use_threads=False).aggregate(list(sums.items()))
-        files = grouped.select([*by, *(f"{name}_{how}" for name, how in sums.items())])
-        files = files.rename_columns([*by, *_NUMBERS])
+        files = files.group_by(by, use_threads=False).aggregate(list(sums.items()))
+        files = files.select([*by, *(f"{name}_{how}" for name, how in sums.items())]).rename_columns([*by, *_NUMBERS])
     files = files.sort_by([(name, "ascending") for name in ("spec", *keys)])
     shown = ["rows", "files", "shared_files", "shared", "bytes", "deletes", "last_change"]
     files = files.append_column("shared", pc.greater(files.column("shared_files"), 0)).select(["spec", *keys, *shown])
@@ -92,13 +91,13 @@ def _parts(
 
 def _of_files(version: Version, batch: FileBatch, deletes: Mapping[Partition, int]) -> dict[str, pa.Array]:
     """What is about whole files: last change, place (one for all without deletes) and the number of delete files."""
-    places, counts = [0] * batch.count, [0] * batch.count
+    places, counts = np.zeros(batch.count, np.int64), np.zeros(batch.count, np.int64)
     if deletes:
         numbers, own = {place: i for i, place in enumerate(deletes, 1)}, partitions_of(batch, None)
-        places, counts = [numbers.get(place, 0) for place in own], [deletes.get(place, 0) for place in own]
-    columns = {"files": [1] * batch.count, "place": places, "deletes": counts}
+        places[:], counts[:] = [numbers.get(place, 0) for place in own], [deletes.get(place, 0) for place in own]
+    columns = {"files": np.ones(batch.count, np.int64), "place": places, "deletes": counts}
     changed = _times(version, batch.column("snapshot_id"))
-    return {**{name: pa.array(values, pa.int64()) for name, values in columns.items()}, "last_change": changed}
+    return {**{name: pa.array(values) for name, values in columns.items()}, "last_change": changed}
 
 
 def _taken(columns: Mapping[str, pa.Array], at: npt.NDArray[np.int64]) -> dict[str, pa.Array]:
@@ -139,5 +138,4 @@ def _times(version: Version, snapshot_ids: pa.Array) -> pa.Array:
     """When the snapshot of each file was made; null for those that have expired."""
     times = {s.snapshot_id: s.timestamp_ms * 1000 for s in version.metadata.snapshots if abs(s.timestamp_ms) < 2**53}
     encoded = snapshot_ids.dictionary_encode()
-    known: Any = pa.array([times.get(i) for i in encoded.dictionary.to_pylist()], pa.int64())
-    return known.take(encoded.indices).view(TIMESTAMP)
+    return pa.array([times.get(i) for i in encoded.dictionary.to_pylist()], TIMESTAMP).take(encoded.indices)

@@ -164,19 +164,16 @@ class Version:
 
     @cached_property
     def columns(self) -> Columns:
-        """The columns of the table."""
         columns = Columns(visible(self.stored, self.sidecars))
         check_names(columns.arrow, self.metadata.location)
         return columns
 
     @cached_property
     def specs(self) -> Specs:
-        """The specs of the files, by id."""
         return read_specs(self.metadata, self.columns)
 
     @property
     def snapshot_id(self) -> int | None:
-        """The id of the snapshot."""
         return None if self.snapshot is None else int(self.snapshot.snapshot_id)
 
 
