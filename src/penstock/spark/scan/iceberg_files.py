@@ -33,7 +33,7 @@ from penstock.spark.scan.iceberg_storage import Places, spark_path
 from penstock.spark.scan.planner import as_answer, by_partition, plain_values
 from penstock.spark.scan.translate import translate
 from penstock.tables.file_metadata import with_metadata
-from penstock.tables.iceberg.scan.deleted_rows import Positions
+from penstock.tables.iceberg.scan.delete_files import Positions
 
 if TYPE_CHECKING:
     from penstock.tables.iceberg.iceberg_table import IcebergTable

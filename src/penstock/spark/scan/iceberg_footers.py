@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from penstock.formats.format_registry import format_of
 from penstock.storage.storage import clear_read_errors
-from penstock.tables.iceberg.scan.deleted_rows import DAMAGED
+from penstock.tables.iceberg.scan.delete_files import DAMAGED
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO

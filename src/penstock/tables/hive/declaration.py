@@ -32,7 +32,7 @@ def partition_columns(partition_by: PartitionBy, storage: Storage) -> tuple[pa.F
     if isinstance(partition_by, str) and partition_by.strip().lower() == "auto":
         return _look(storage)
     parts = _split(partition_by) if isinstance(partition_by, str) else partition_by
-    columns = tuple(as_schema(", ".join(_with_type(part.strip()) for part in parts)))
+    columns = tuple(as_schema(", ".join(part if len(part.split()) > 1 else f"{part} string" for part in parts)))
     nested = next((column for column in columns if is_nested(column.type)), None)
     if nested is not None:
         raise SchemaError(f"partition column {nested.name}: a directory cannot hold a {type_name(nested.type)}")
@@ -42,10 +42,6 @@ def partition_columns(partition_by: PartitionBy, storage: Storage) -> tuple[pa.F
 def _split(text: str) -> list[str]:
     """At commas, but not at those of `decimal(10, 2)`."""
     return [part for part in re.split(r",(?![^(]*\))", text) if part.strip()]
-
-
-def _with_type(part: str) -> str:
-    return part if len(part.split()) > 1 else f"{part} string"
 
 
 def _look(storage: Storage) -> tuple[pa.Field, ...]:

@@ -12,9 +12,8 @@ A file that is written again while its epoch is read has lost its place in it: w
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,21 +29,13 @@ from penstock.stream.feed import Budget, Limit, Look, Step, Work
 from penstock.stream.position import Batch, Identity, Position, began, digest, is_first
 from penstock.stream.retry import retried
 from penstock.stream.stream_options import StreamOptions
-from penstock.tables.hive.hive_table import HiveTable
-from penstock.tables.hive.seen_files import FoundFile, Incomplete, Key, Seen, as_key, read_seen
+from penstock.tables.hive.hive_table import HiveRows, HiveTable
+from penstock.tables.hive.seen_files import Epoch, FoundFile, Incomplete, Seen, as_key, read_seen
 from penstock.tables.hive.stream_order import Beginning, order_of, read_beginning
 from penstock.tables.hive.walk import check_readable
-from penstock.tables.source import Keys, bind, empty, outputs
+from penstock.tables.source import bind, empty, outputs
 
 _OLD_FILTER = "run the stream to the end of what is there with the old filter first"
-
-
-@dataclass(frozen=True)
-class Epoch:
-    """New files that are being read: those of `target`, up to `after` in their order."""
-
-    target: Seen
-    after: Key
 
 
 @dataclass(frozen=True)
@@ -65,7 +56,11 @@ class HiveFeed:
     def __init__(self, table: HiveTable, options: StreamOptions) -> None:
         self.table, self.options = replace(table, cache=None), options
         self.predicate = simplify(bind(table, options.where))
+        self.unchecked = unevaluable(self.predicate)
         self.names, self.keys = outputs(options.columns, table)
+        self.schema = empty(self.names, self.keys, table.schema).schema
+        root = f"{table.storage.identity} {table.storage.path}"
+        self.identity = Identity.of(digest([root]), table.storage.url, self.predicate)
         self.order = order_of(options.order, table.columns, options.partition_time, table.context.timezone)
         self._order_name = " ".join(text for text in (options.order, options.partition_time) if text is not None)
         self.beginning = read_beginning(options, table)
@@ -80,20 +75,6 @@ class HiveFeed:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
-
-    @cached_property
-    def identity(self) -> Identity:
-        """The table and the filter."""
-        root = f"{self.table.storage.identity} {self.table.storage.path}"
-        return Identity.of(digest([root]), self.table.storage.url, self.predicate)
-
-    @cached_property
-    def schema(self) -> pa.Schema:
-        return empty(self.names, self.keys, self.table.schema).schema
-
-    @cached_property
-    def unchecked(self) -> str | None:
-        return unevaluable(self.predicate)
 
     def rows(self) -> HiveRows:
         return HiveRows(self.table, tuple(self.names), self.keys, self.options.on_missing)
@@ -299,26 +280,6 @@ class HiveFeed:
         if epoch is not None:
             place["epoch"] = {"target": epoch.target.json, "order": self._order_name, "after": list(epoch.after)}
         return self.identity.position(place, start, batch)
-
-
-@dataclass(frozen=True)
-class HiveRows:
-    """Reads files of a directory tree."""
-
-    table: HiveTable
-    names: tuple[str, ...]
-    keys: Keys
-    on_missing: str
-
-    def read(self, work: Work) -> Iterator[pa.Table]:
-        for task in work.tasks:
-            try:
-                yield self.table.read(task, self.names, self.keys)
-            except MissingError as error:
-                if self.on_missing == "error":
-                    hint = "restore it, or set on_missing to skip"
-                    raise MissingError(f"{task.path} vanished before it was read", hint=hint) from error
-                warnings.warn(f"{task.path} vanished before it was read, and is skipped", PenstockWarning, stacklevel=2)
 
 
 def _digest(files: Sequence[FoundFile]) -> str:

@@ -7,14 +7,15 @@ match. The value in the path wins over a column of the same name in a file.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
-from penstock.errors import EvaluationError, LayoutError, LimitError
+from penstock.errors import EvaluationError, LayoutError, LimitError, MissingError, PenstockWarning
 from penstock.expr.bind import Context
 from penstock.expr.schema import as_schema, check_names
 from penstock.expr.sql_text import quote_name
@@ -27,7 +28,7 @@ from penstock.prune.plan import Plan
 from penstock.storage.lister import Lister, ListingCache
 from penstock.storage.schemes import open_storage
 from penstock.storage.storage import Properties, Storage
-from penstock.stream.feed import Feed
+from penstock.stream.feed import Feed, Work
 from penstock.stream.stream_options import StreamOptions
 from penstock.tables import bridge
 from penstock.tables.description import MOST_KEYS, Description, Pieces, pieces_of_files
@@ -130,6 +131,26 @@ class HiveTable(Source):
             value = pa.scalar(task.partition[column.name].value, column.type)
             table = table.append_column(column, pa.repeat(value, table.num_rows))
         return matching_rows(table, task.residual, names, keys, self.context.timezone, key_values)
+
+
+@dataclass(frozen=True)
+class HiveRows:
+    """Reads files of a directory tree."""
+
+    table: HiveTable
+    names: tuple[str, ...]
+    keys: Keys
+    on_missing: str
+
+    def read(self, work: Work) -> Iterator[pa.Table]:
+        for task in work.tasks:
+            try:
+                yield self.table.read(task, self.names, self.keys)
+            except MissingError as error:
+                if self.on_missing == "error":
+                    hint = "restore it, or set on_missing to skip"
+                    raise MissingError(f"{task.path} vanished before it was read", hint=hint) from error
+                warnings.warn(f"{task.path} vanished before it was read, and is skipped", PenstockWarning, stacklevel=2)
 
 
 class HiveDescription(Description):

@@ -96,6 +96,14 @@ class Seen:
         return fields | ({"waiting": _text(b"".join(sorted(self.waiting)))} if self.waiting else {})
 
 
+@dataclass(frozen=True)
+class Epoch:
+    """New files that are being read: those of `target`, up to `after` in their order."""
+
+    target: Seen
+    after: Key
+
+
 def read_seen(json: Mapping[str, Any]) -> Seen:
     """As a position holds it."""
     names = {pair[:_NAME]: pair[_NAME:] for pair in _pieces(json["names"], _NAME + _TAG)}

@@ -148,14 +148,12 @@ class IcebergTable(Source):
             return self.at(snapshot).arrow(where, columns, limit=limit)
         names, keys = outputs(columns, self)
         plan = self.plan(where, limit=limit)
-        parts, missing = [], limit
+        parts: list[pa.Table] = []
         for part in self._reader.rows(plan.files, names, keys):
-            parts.append(part.slice(0, missing))
-            if missing is not None:
-                missing -= len(parts[-1])
-                if missing <= 0:
-                    break
-        return pa.concat_tables(parts) if parts else empty(names, keys, self.schema)
+            parts.append(part)
+            if limit is not None and sum(map(len, parts)) >= limit:
+                break
+        return (pa.concat_tables(parts) if parts else empty(names, keys, self.schema)).slice(0, limit)
 
     def count(self, where: str | None = None, *, snapshot: SnapshotChoice = None) -> int:
         """The number of matching rows; files that match whole and have no deletes are counted by metadata alone."""

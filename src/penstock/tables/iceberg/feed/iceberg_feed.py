@@ -11,28 +11,34 @@ was read whole, and the path within the next one up to which its files were read
 
     {"after": 412…, "number": 8, "part": {"snapshot": 977…, "full": false, "done": "s3://…/00017.parquet"}}
 
+A change is the difference between the rows of the files before and after: a file that only one of the two has, or that
+has other deletes. Rows that were only carried over into another file are on both sides, and are no change. What is left
+comes with two more columns, called as in Iceberg's change logs.
+
 Snapshots in which nothing matches do not move the position at once, which would cost an empty batch each; it follows
 when it is some way behind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import cached_property
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 
-from penstock.errors import LakeError, SchemaError
+from penstock.errors import LakeError, MissingError, PenstockWarning, SchemaError
 from penstock.expr.kernels.evaluate import unevaluable
 from penstock.expr.simplify import simplify
+from penstock.prune.file_task import FileTask
 from penstock.prune.judge import Pruner
 from penstock.stream.feed import Limit, Look, Step, Work
 from penstock.stream.position import Batch, Identity, Position, began, digest, is_first
 from penstock.stream.retry import retried
 from penstock.stream.stream_options import StreamOptions
-from penstock.tables.iceberg.feed.row_changes import CHANGE_COLUMNS, IcebergRows
 from penstock.tables.iceberg.feed.snapshot_lineage import (
     Standing,
     after_part,
@@ -47,9 +53,10 @@ from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.metadata.catalogs import place_of
 from penstock.tables.iceberg.metadata.version import Version
 from penstock.tables.iceberg.scan.reader import Reader
-from penstock.tables.source import bind, empty, outputs
+from penstock.tables.source import Keys, bind, empty, outputs
 
 _FAR_BEHIND = 20  # snapshots
+CHANGE_COLUMNS = (pa.field("_change_type", pa.string()), pa.field("_commit_snapshot_id", pa.int64()))
 
 
 class IcebergFeed:
@@ -66,11 +73,14 @@ class IcebergFeed:
             hint = "leave order, marker and partition_time out"
             raise LakeError(f"{table.name} is an Iceberg table, which is read snapshot by snapshot", hint=hint)
         self.predicate = simplify(bind(table, options.where))
+        self.unchecked = unevaluable(self.predicate)
         self.names, self.keys = outputs(options.columns, table)
         self.fields = _fields(table.version)
         self.pruner = Pruner(self.predicate, self.place.timezone)
         self.identity = Identity.of(str(table.table.metadata.table_uuid), table.name, self.predicate)
-        self._shown = empty(self.names, self.keys, table.schema).schema
+        self._changes = options.on_change == "changes"
+        shown = empty(self.names, self.keys, table.schema).schema
+        self.schema = pa.schema([*shown, *CHANGE_COLUMNS]) if self._changes else shown
         self._begin = beginning(table, options.starting)
         self._until: int | None = None
         self._present = False
@@ -78,19 +88,9 @@ class IcebergFeed:
         self._last: tuple[Position, Position, list[Work]] | None = None
         self._passed: tuple[Position, Standing, int] | None = None  # where it would stand, and how far ahead that is
 
-    @cached_property
-    def schema(self) -> pa.Schema:
-        shows = self.options.on_change == "changes"
-        return pa.schema([*self._shown, *CHANGE_COLUMNS]) if shows else self._shown
-
-    @cached_property
-    def unchecked(self) -> str | None:
-        return unevaluable(self.predicate)
-
     def rows(self) -> IcebergRows:
         assert self._rows is not None
-        changes = self.options.on_change == "changes"
-        return IcebergRows(self._rows, tuple(self.names), self.keys, self.options.on_missing, changes)
+        return IcebergRows(self._rows, tuple(self.names), self.keys, self.options.on_missing, self._changes)
 
     def start(self) -> Position:
         return self.identity.first(self._begin.to_json())
@@ -171,3 +171,69 @@ def _is_branch(table: IcebergTable) -> bool:
 def _batch(work: Sequence[Work]) -> Batch:
     tasks = [task for each in work for task in (*each.tasks, *(each.before or ()))]
     return Batch(len(tasks), sum(each.size for each in work), digest(task.path for task in tasks))
+
+
+@dataclass(frozen=True)
+class IcebergRows:
+    """Reads files of an Iceberg table."""
+
+    reader: Reader
+    names: tuple[str, ...]
+    keys: Keys
+    on_missing: str
+    changes: bool
+
+    def read(self, work: Work) -> Iterator[pa.Table]:
+        """The matching rows; with `changes`, each with what became of it."""
+        if work.before is None:
+            for rows in self._files(work.tasks):
+                yield self._with_change(rows, "insert", work.snapshot) if self.changes else rows
+            return
+        before, after = list(self._files(work.before)), list(self._files(work.tasks))
+        old, new = (Counter(key for part in parts for key in _keys(part)) for parts in (before, after))
+        yield from self._different(before, old - new, "delete", work.snapshot)
+        yield from self._different(after, new - old, "insert", work.snapshot)
+
+    def _files(self, tasks: Sequence[FileTask]) -> Iterator[pa.Table]:
+        for task in tasks:
+            try:
+                yield self.reader.file(task, self.names, self.keys)
+            except MissingError:
+                if self.on_missing == "error":
+                    raise
+                warnings.warn(f"{task.path} does not exist, and is skipped", PenstockWarning, stacklevel=2)
+
+    def _different(
+        self, parts: Sequence[pa.Table], wanted: Counter[str], what: str, snapshot: int | None
+    ) -> Iterator[pa.Table]:
+        """The rows that one side has more often than the other."""
+        for part in parts:
+            chosen = np.zeros(part.num_rows, np.bool_)
+            for i, key in enumerate(_keys(part)):
+                chosen[i] = wanted[key] > 0
+                wanted[key] -= int(chosen[i])
+            if chosen.any():
+                yield self._with_change(part.filter(pa.array(chosen)), what, snapshot)
+
+    def _with_change(self, rows: pa.Table, what: str, snapshot: int | None) -> pa.Table:
+        for column, value in zip(CHANGE_COLUMNS, (what, snapshot), strict=True):
+            rows = rows.append_column(column, pa.repeat(pa.scalar(value, column.type), rows.num_rows))
+        return rows
+
+
+def _keys(rows: pa.Table) -> list[str]:
+    """Every row as a text that is another one for every other row."""
+    columns = [[_in_one_order(value, column.type) for value in column.to_pylist()] for column in rows.columns]
+    return [repr([column[i] for column in columns]) for i in range(rows.num_rows)]
+
+
+def _in_one_order(value: Any, kind: pa.DataType) -> Any:
+    """A value with the entries of its maps by key: a key that has a column of its own comes in another place."""
+    if value is None or not kind.num_fields:
+        return value
+    if pa.types.is_map(kind):
+        entries = [(_in_one_order(key, kind.key_type), _in_one_order(item, kind.item_type)) for key, item in value]
+        return sorted(entries, key=lambda entry: repr(entry[0]))
+    if pa.types.is_struct(kind):
+        return [_in_one_order(value[field.name], field.type) for field in kind]
+    return [_in_one_order(each, kind.value_type) for each in value]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +18,6 @@ from penstock.prune.file_task import FileTask
 from penstock.prune.judge import Pruner
 from penstock.prune.plan import Plan
 from penstock.stream.feed import Budget, Limit, Look, Work
-from penstock.tables.iceberg.feed.row_changes import changed_files
 from penstock.tables.iceberg.feed.snapshot_lineage import (
     Part,
     Standing,
@@ -108,7 +107,7 @@ class Walk:
         if before is None and (parent is not None or not is_next(self._metadata, Standing(None), snapshot)):
             return None
         old, new = (plan_files(v, self._table.sources, self._pruner).files for v in (self._version(before), version))
-        return changed_files(old, new)
+        return _changed_files(old, new)
 
     def _files(self, standing: Standing, snapshot: Snapshot, part: Part, until: str | None = None) -> Standing:
         """The files of a snapshot after a path, as many as fit, or up to another path."""
@@ -169,3 +168,11 @@ def _partitions(plan: Plan) -> tuple[int, int]:
 
 def _distinct(table: pa.Table) -> pa.Table:
     return table.group_by(table.column_names).aggregate([]).select(table.column_names)
+
+
+def _changed_files(before: Iterable[FileTask], after: Iterable[FileTask]) -> tuple[list[FileTask], list[FileTask]]:
+    """The files that only one of two plans has, or that have other deletes."""
+    old, new = ({task.path: task for task in tasks} for tasks in (before, after))
+    same = {path for path, task in old.items() if path in new and new[path].deletes == task.deletes}
+    gone = [task for path, task in old.items() if path not in same]
+    return gone, [task for path, task in new.items() if path not in same]

@@ -32,7 +32,6 @@ from penstock.formats.manifest_record import ManifestRecord
 _MAGIC = b"Obj\x01"
 _DATA_FILE, _PARTITION = 2, 102
 # The fields of an entry by Iceberg's ids, but `partition`, whose type is another one for every spec.
-FIRST_PARTITION_ID = 1000
 COUNTS = pa.list_(pa.struct([("key", pa.int32()), ("value", pa.int64())]))
 BOUNDS = pa.list_(pa.struct([("key", pa.int32()), ("value", pa.binary())]))
 _FIELDS = (

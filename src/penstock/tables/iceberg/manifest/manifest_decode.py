@@ -28,12 +28,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import ManifestFile
+from pyiceberg.partitioning import PARTITION_FIELD_ID_START
 
 from penstock.errors import LakeError, PenstockError, StorageError
 from penstock.storage.redaction import one_line
 from penstock.tables.iceberg.manifest.avro import (
     COLUMNS,
-    FIRST_PARTITION_ID,
     Flat,
     Header,
     PartitionColumn,
@@ -233,7 +233,7 @@ def _spec_ids(header: Header) -> list[int] | None:
     try:
         spec = json.loads(header.meta["partition-spec"])
         fields = spec["fields"] if isinstance(spec, dict) else spec
-        return [int(field.get("field-id", FIRST_PARTITION_ID + i)) for i, field in enumerate(fields)]
+        return [int(field.get("field-id", PARTITION_FIELD_ID_START + i)) for i, field in enumerate(fields)]
     except (KeyError, ValueError, TypeError, AttributeError):
         return None
 

@@ -32,7 +32,7 @@ from penstock.prune.file_task import FileTask
 from penstock.storage.redaction import one_line
 from penstock.tables.iceberg.manifest.bounds import uuid_text
 from penstock.tables.iceberg.metadata.version import Version
-from penstock.tables.iceberg.scan.deleted_rows import DAMAGED, Positions, listed
+from penstock.tables.iceberg.scan.delete_files import DAMAGED, Positions, listed
 from penstock.tables.source import Keys, matching_rows
 
 _AT_ONCE = 4
