@@ -21,6 +21,7 @@ from pyiceberg.table import StaticTable
 from penstock.errors import PenstockError
 from penstock.expr.bind import Context
 from penstock.tables.iceberg.iceberg_table import IcebergTable
+from penstock.tables.iceberg.manifest.avro import read_header
 from penstock.tables.iceberg.manifest.file_batch import Batches
 from penstock.tables.iceberg.manifest.manifest_cache import ManifestCache
 from penstock.tables.iceberg.manifest.manifest_list import ManifestLists
@@ -116,6 +117,22 @@ def test_a_manifest_list_whose_header_is_longer_than_the_file_is_an_error(metada
     try:
         with pytest.raises(PenstockError, match="header is cut short"):
             iceberg(str(metadata)).plan()
+    finally:
+        path.write_bytes(data)
+
+
+def test_a_manifest_list_that_ends_behind_its_header_is_an_error_and_no_empty_table(metadata: Path) -> None:
+    table = StaticTable.from_metadata(str(metadata))
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    path = Path(snapshot.manifest_list.removeprefix("file://"))
+    data = path.read_bytes()
+    end = read_header(data).end
+    try:
+        for length in (end, end + 15, end + 17):  # in the sync marker, and in the first block behind it
+            path.write_bytes(data[:length])
+            with pytest.raises(PenstockError, match=r"the manifest list .* cannot be read"):
+                ManifestLists().of(snapshot, table.io)
     finally:
         path.write_bytes(data)
 
