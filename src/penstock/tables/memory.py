@@ -27,7 +27,6 @@ from penstock.errors import LakeError
 from penstock.expr.bind import Context
 from penstock.expr.kernels.evaluate import as_type, read_column
 from penstock.expr.kernels.physical import row_codes
-from penstock.expr.kernels.python_values import from_arrow, to_arrow
 from penstock.expr.schema import as_schema
 from penstock.expr.tree import Column, Expr
 from penstock.expr.types import is_float

@@ -49,7 +49,7 @@ class IcebergTable(Source):
 
     def __repr__(self) -> str:
         try:
-            snapshot: Asked = self.version.snapshot_id
+            snapshot: SnapshotChoice = self.version.snapshot_id
         except PenstockError:  # it does not exist
             snapshot = self.snapshot
         return f"{type(self).__name__}({self.name!r}, snapshot={snapshot!r})"

@@ -22,7 +22,7 @@ from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.manifest.file_batch import Batches
 from penstock.tables.iceberg.manifest.manifest_cache import default_cache
 from penstock.tables.iceberg.manifest.manifest_list import ManifestLists
-from penstock.tables.iceberg.metadata.version import Asked
+from penstock.tables.iceberg.metadata.version import SnapshotChoice
 from penstock.tables.iceberg.scan.scan_plan import Sources
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class Place:
 
     name: str
     timezone: str
-    snapshot: Asked
+    snapshot: SnapshotChoice
     properties: Mapping[str, str] = field(repr=False)  # of the catalog, or of the storage
     catalog: tuple[type[Catalog], str] | None  # its class and its name
     identifier: tuple[str, ...] = ()

@@ -224,8 +224,13 @@ def listed(rows: pa.Table, deleted: pa.Table, names: Sequence[str]) -> Mask:
     """
     if not deleted.num_rows or not rows.num_rows:
         return np.zeros(rows.num_rows, np.bool_)
-    pairs = [(rows.column(name).combine_chunks(), deleted.column(name).combine_chunks()) for name in names]
+    pairs = [(_column(rows, name), _column(deleted, name)) for name in names]
     # PyIceberg fills in missing text as large_string.
     both = [pa.concat_arrays([own, other.cast(own.type)]) for own, other in pairs]
     code = row_codes(both, rows.num_rows + deleted.num_rows)
     return np.isin(code[: rows.num_rows], code[rows.num_rows :])
+
+
+def _column(table: pa.Table, name: str) -> pa.Array:
+    array = table.column(name).combine_chunks()
+    return array.storage if isinstance(array.type, pa.BaseExtensionType) else array  # a uuid's bytes
