@@ -5,22 +5,67 @@ The import waits inside the function, so that tables plan where neither Spark no
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 
-def _from_spark(module: str, name: str) -> Callable[..., Any]:
-    """A name of a module that is imported when it is called."""
-    return lambda *arguments: getattr(import_module(module), name)(*arguments)
+def dataframe(table: Any, spark: Any, where: str | None = None) -> Any:
+    """The table as a lazy DataFrame; with `where`, filtered."""
+    from penstock.spark.scan.dataframe import dataframe as scan
+
+    return scan(table, spark, where)
 
 
-dataframe = _from_spark("penstock.spark.scan.dataframe", "dataframe")  # (table, spark, where): a lazy DataFrame
-hive_relations = _from_spark("penstock.spark.scan.hive_scan", "HiveRelations")  # (table): how Spark reads it
-iceberg_relations = _from_spark("penstock.spark.scan.iceberg_scan", "IcebergRelations")  # (table): how Spark reads it
-stream = _from_spark("penstock.spark.stream.stream_reader", "stream")  # (table, spark, options): a streaming DataFrame
-sql = _from_spark("penstock.spark.session.lake_sql", "run_sql")  # (lake, text, spark): a query as a DataFrame
-write = _from_spark("penstock.spark.write.write_job", "write_dataframe")  # (job, df): its rows as data files
-sample = _from_spark("penstock.spark.write.write_job", "sample")  # (df, names, rows): some rows, as Arrow's
-rewrite = _from_spark("penstock.spark.write.write_job", "rewrite_table")  # (job, table): all rows as data files again
-map_files = _from_spark("penstock.spark.write.write_job", "map_files")  # (tasks, work): what it makes of each file
+def hive_relations(table: Any) -> Any:
+    """How Spark reads a Hive layout."""
+    from penstock.spark.scan.hive_scan import HiveRelations
+
+    return HiveRelations(table)
+
+
+def iceberg_relations(table: Any) -> Any:
+    """How Spark reads an Iceberg table."""
+    from penstock.spark.scan.iceberg_scan import IcebergRelations
+
+    return IcebergRelations(table)
+
+
+def stream(table: Any, spark: Any, options: Any) -> Any:
+    """The table as a streaming DataFrame."""
+    from penstock.spark.stream.stream_reader import stream as follow
+
+    return follow(table, spark, options)
+
+
+def sql(lake: Any, text: str, spark: Any = None) -> Any:
+    """A query over the tables of a lake, as a DataFrame."""
+    from penstock.spark.session.lake_sql import run_sql
+
+    return run_sql(lake, text, spark)
+
+
+def write(job: Any, df: Any) -> Any:
+    """Write the rows of a DataFrame as data files, in Spark's tasks."""
+    from penstock.spark.write.write_job import write_dataframe
+
+    return write_dataframe(job, df)
+
+
+def sample(df: Any, names: Any, rows: int) -> Any:
+    """Some rows of a DataFrame, as Arrow's."""
+    from penstock.spark.write.write_job import sample as take
+
+    return take(df, names, rows)
+
+
+def rewrite(job: Any, table: Any) -> Any:
+    """Write all rows of a table as data files again, in Spark's tasks."""
+    from penstock.spark.write.write_job import rewrite_table
+
+    return rewrite_table(job, table)
+
+
+def map_files(tasks: Any, work: Any) -> Any:
+    """Do something with each of some files, in Spark's tasks; the answers in the files' order."""
+    from penstock.spark.write.write_job import map_files as run
+
+    return run(tasks, work)
