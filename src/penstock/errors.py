@@ -147,6 +147,11 @@ def _one_line(*parts: str | None) -> str:
     return printable(line)
 
 
+def shortened(text: str, longest: int) -> str:
+    """The text, cut where it is too long for a message."""
+    return text if len(text) <= longest else text[: longest - 3] + "..."
+
+
 def printable(text: str, keep: str = "") -> str:
     """A text on one line: what would not simply be drawn, such as a mark that turns the direction, as its escape.
 

@@ -17,7 +17,7 @@ import pytest
 from penstock.errors import EvaluationError, PenstockError
 from penstock.expr.bind import bind_text
 from penstock.expr.kernels.evaluate import filter_table
-from penstock.expr.kernels.python_values import from_arrow
+from penstock.expr.kernels.physical import from_arrow
 from penstock.expr.types import type_name
 from tests.contract.corpus import BAD, KINDS, MIXED
 from tests.contract.source_contract import SourceContract, same

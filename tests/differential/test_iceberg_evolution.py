@@ -17,7 +17,7 @@ from pyiceberg.table import Table
 import penstock
 from penstock.expr.bind import bind_text
 from penstock.expr.kernels.evaluate import filter_table
-from penstock.expr.kernels.python_values import from_arrow, to_arrow
+from penstock.expr.kernels.physical import from_arrow, to_arrow
 from penstock.expr.types import TIMESTAMP
 from tests.differential.predicates import BASIC, Source, show, tree
 from tests.differential.values import POOLS

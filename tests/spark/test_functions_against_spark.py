@@ -18,7 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from penstock.expr.functions.function import Constants
-from penstock.expr.functions.function_registry import CHOOSERS, FUNCTIONS
+from penstock.expr.functions.function_registry import FUNCTIONS
 from penstock.expr.kernels.cast import cast
 from penstock.expr.kernels.vector import Vector, union
 from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_float, is_integer
@@ -108,8 +108,8 @@ def ours(name: str, arrays: Sequence[pa.Array], constants: Constants, zone: str)
     if signature is None:
         return None
     given = [cast(values, t, zone) for values, t in zip(arrays, signature.arguments, strict=True)]
-    if name in CHOOSERS:
-        found = CHOOSERS[name](given, zone)
+    if FUNCTIONS[name].chooses:
+        found = FUNCTIONS[name].kernel(given, zone)
     else:
         plain = FUNCTIONS[name].kernel([each.values for each in given], zone)
         found = Vector(plain.values, union(plain.failed, *(each.failed for each in given)))
@@ -159,7 +159,7 @@ def describe(arrays: Sequence[pa.Array], row: int) -> list[Any]:
     return [values[row] if pa.types.is_date(values.type) else values[row].as_py() for values in plain]
 
 
-UNARY = [name for name in FUNCTIONS if name.isidentifier() and name not in CHOOSERS]
+UNARY = [name for name, each in FUNCTIONS.items() if name.isidentifier() and not each.chooses]
 OPERATORS = ("+", "-", "*", "/", "%", "div", "mod", "pmod", "&", "|", "^", "try_add", "try_multiply", "try_divide")
 NUMERALS = pa.array(["1", "-7", " 3 ", "1.5", "1e3", "x", "", "9223372036854775807", "0", None])
 
@@ -381,7 +381,7 @@ def test_choice_takes_over_only_the_failures_it_looks_at(spark: SparkSession) ->
     }
     answers = ask(spark, dict(zip("abc", arrays, strict=True)), [sql for sql, _ in cases.values()])
     for (name, (_, given)), theirs in zip(cases.items(), answers, strict=True):
-        mine = CHOOSERS[name]([Vector(g.values[: len(arrays[0])], g.failed) for g in given], "UTC")
+        mine = FUNCTIONS[name].kernel([Vector(g.values[: len(arrays[0])], g.failed) for g in given], "UTC")
         assert disagreements(mine, theirs) == [], name
         assert given_up(mine, theirs) == [], name
 

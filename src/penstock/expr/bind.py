@@ -13,6 +13,7 @@ upwards. It is not an error; it never prunes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -20,13 +21,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.errors import PredicateError, TypeMismatchError, UnknownColumnError, name_hint
+from penstock.errors import PredicateError, TypeMismatchError, UnknownColumnError, name_hint, shortened
 from penstock.expr.functions import function_registry as functions
 from penstock.expr.functions.arithmetic import DECIMAL_OPERATORS
+from penstock.expr.functions.function import constants_of
 from penstock.expr.kernels.cast import cast as cast_values
 from penstock.expr.kernels.cast import castable
 from penstock.expr.kernels.evaluate import evaluate_constant
-from penstock.expr.kernels.python_values import from_arrow, to_arrow
+from penstock.expr.kernels.physical import from_arrow, to_arrow
 from penstock.expr.kernels.zones import is_fixed
 from penstock.expr.missing_quotes import quoted_date, quoted_word
 from penstock.expr.operands import comparison_type, fits, is_beyond_bigint, with_interval, with_its_digits
@@ -151,26 +153,25 @@ class _Binder:
             bound = In(child, tuple(options), at=node.at)
             if common is None:
                 return bound
-            return In(self.to(child, common, node), self.options(bound, common), at=node.at)
+            return In(self.to(child, common, node), self.cast_literals(bound.options, common), at=node.at)
         value = child if common is None else self.to(child, common, node)
         others = options if common is None else [self.to(option, common, node) for option in options]
         arms = tuple(Compare("=", value, other, at=node.at) for other in others)
         return arms[0] if len(arms) == 1 else Or(arms, at=node.at)
 
-    def options(self, node: In, to: pa.DataType) -> tuple[Literal, ...]:
-        """The constants of a list cast together: one call, not one for each of 10,000."""
-        kinds = {option.type for option in node.options}
-        if kinds <= {to}:
-            return node.options
-        literals: dict[int, Literal] = {}
-        for kind in kinds:
-            same_type = [(i, option) for i, option in enumerate(node.options) if option.type == kind]
-            vector = cast_values(to_arrow([option.value for _, option in same_type], kind), to, self.context.timezone)
+    def cast_literals(self, literals: Sequence[Literal], to: pa.DataType) -> tuple[Literal, ...]:
+        """Constants cast together: one call for each of their types, not one for each of 10,000."""
+        cast: dict[int, Literal] = {}
+        for kind in {literal.type for literal in literals}:
+            same_type = [(i, literal) for i, literal in enumerate(literals) if literal.type == kind]
+            if not castable(kind, to):
+                raise self.unreadable(same_type[0][1], to)
+            vector = cast_values(to_arrow([literal.value for _, literal in same_type], kind), to, self.context.timezone)
             if vector.failed is not None:
                 raise self.unreadable(same_type[int(np.argmax(vector.failed))][1], to)
             values = from_arrow(vector.values)
-            literals.update((i, Literal(v, to, at=o.at)) for (i, o), v in zip(same_type, values, strict=True))
-        return tuple(literals[i] for i in range(len(node.options)))
+            cast.update((i, Literal(v, to, at=o.at)) for (i, o), v in zip(same_type, values, strict=True))
+        return tuple(cast[i] for i in range(len(literals)))
 
     def common(self, sides: list[Expr], node: Expr) -> pa.DataType | None:
         """The type to compare in; None for decimals too wide for Spark to compare exactly."""
@@ -182,12 +183,10 @@ class _Binder:
         if all(is_decimal(t) or is_integer(t) for t in distinct) or (common is not None and pa.types.is_struct(common)):
             return None
         names = " with ".join(dict.fromkeys(type_name(side.type) for side in sides))
-        message = f"cannot compare {names}: {node}"
-        message = message if len(message) < 200 else message[:197] + "..."
         time = next((t for t in distinct if pa.types.is_date32(t) or is_timestamp(t)), None)
         number = time is not None and all(t == time or is_numeric(t) for t in distinct)
         hint = quoted_date(node, time, self.text) if number else None
-        raise TypeMismatchError(message, self.text, node.at, hint=hint)
+        raise TypeMismatchError(shortened(f"cannot compare {names}: {node}", 200), self.text, node.at, hint=hint)
 
     def to(self, child: Expr, to: pa.DataType, node: Expr) -> Expr:
         """`child` as `to`, folded when it is a constant."""
@@ -203,17 +202,10 @@ class _Binder:
     def cast_literal(self, literal: Literal, to: pa.DataType) -> Literal:
         if is_integer(to) and is_integer(literal.type) and literal.value is not None and fits(literal.value, to):
             return Literal(literal.value, to, at=literal.at)  # most of what an OR of 50,000 tests needs
-        if not castable(literal.type, to):
-            raise self.unreadable(literal, to)
-        vector = cast_values(to_arrow([literal.value], literal.type), to, self.context.timezone)
-        if vector.failed is not None:
-            raise self.unreadable(literal, to)
-        return Literal(from_arrow(vector.values)[0], to, at=literal.at)
+        return self.cast_literals([literal], to)[0]
 
     def unreadable(self, literal: Literal, to: pa.DataType) -> TypeMismatchError:
-        shown = str(literal)
-        shown = shown if len(shown) <= 60 else shown[:57] + "..."
-        return TypeMismatchError(f"cannot read {shown} as {type_name(to)}", self.text, literal.at)
+        return TypeMismatchError(f"cannot read {shortened(str(literal), 60)} as {type_name(to)}", self.text, literal.at)
 
     def boolean(self, child: Expr) -> Expr:
         if child.type is None or child.type == pa.bool_():
@@ -255,8 +247,7 @@ class _Binder:
         function = functions.find(node.name)
         if function is None or any(arg.type is None for arg in node.args):
             return node
-        constants = [(arg.value,) if isinstance(arg, Literal) else None for arg in node.args]
-        signature = function.signature([arg.type for arg in node.args], constants)
+        signature = function.signature([arg.type for arg in node.args], constants_of(node))
         if signature is None:
             return replace(node, hint=quoted_word(node, self.text))
         pairs = list(zip(node.args, signature.arguments, strict=True))

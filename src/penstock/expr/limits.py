@@ -29,14 +29,12 @@ def checked_text(text: object) -> str:
 
 
 def check_words(count: int) -> None:
-    """Refuse a text of too many words, numbers and symbols."""
     if count > MAX_WORDS:
         message = f"the predicate has {count:,} words and symbols; at most {MAX_WORDS:,} are read"
         raise PredicateError(message, hint="keep the values in a table and join it")
 
 
 def check_operations(predicate: Expr) -> None:
-    """Refuse a bound predicate of too many tests and functions."""
     if _operations(predicate) <= MAX_OPERATIONS:
         return
     count = _operations(simplify(predicate))

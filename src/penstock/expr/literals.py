@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from penstock.errors import PredicateError
+from penstock.errors import PredicateError, shortened
 from penstock.expr.functions.interval_functions import UNITS
 from penstock.expr.tree import Call, Cast, Expr, Literal
 from penstock.expr.types import MAX_PRECISION
@@ -27,22 +27,18 @@ def number(digits: str, text: str, at: int | None) -> Literal:
     if "e" in digits.lower():
         double = float(digits)
         if math.isinf(double):
-            raise PredicateError(f"the number {_cut(digits)} is beyond the range of double", text, at)
+            raise PredicateError(f"the number {shortened(digits, 50)} is beyond the range of double", text, at)
         return Literal(double, pa.float64(), at=at)
     value = Decimal(digits)
     parts = value.as_tuple()
     scale = max(0, -int(parts.exponent))
     precision = max(len(parts.digits), scale, 1)
     if precision > MAX_PRECISION:
-        message = f"the number {_cut(digits)} has {precision:,} digits; Spark has {MAX_PRECISION}"
+        message = f"the number {shortened(digits, 50)} has {precision:,} digits; Spark has {MAX_PRECISION}"
         raise PredicateError(message, text, text.find(digits))
     if "." not in digits and value < 1 << 63:
         return Literal(int(value), pa.int32() if value < 1 << 31 else pa.int64(), at=at)
     return Literal(value, pa.decimal128(precision, scale), at=at)
-
-
-def _cut(digits: str) -> str:
-    return digits if len(digits) <= 50 else digits[:47] + "..."
 
 
 def is_signed(node: exp.Neg, literal: Literal) -> bool:

@@ -22,11 +22,13 @@ def comparison_type(side: Expr, others: set[pa.DataType | None]) -> pa.DataType:
     if not isinstance(side, Literal) or not is_integer(side.type) or side.value is None:
         return side.type
     if any(t is not None and is_decimal(t) for t in others):
-        return pa.decimal128(len(str(abs(side.value))), 0)
-    narrow = [t for t in others if t is not None and is_integer(t)]
-    if len(others) == 1 and narrow and fits(side.value, narrow[0]):
-        return narrow[0]
-    return side.type
+        return _digits(side.value)
+    other = next(iter(others)) if len(others) == 1 else None
+    return other if other is not None and is_integer(other) and fits(side.value, other) else side.type
+
+
+def _digits(value: int) -> pa.DataType:
+    return pa.decimal128(len(str(abs(value))), 0)
 
 
 def is_beyond_bigint(left: Expr, right: Expr) -> bool:
@@ -49,7 +51,7 @@ def with_its_digits(written: Expr, bound: Expr) -> Expr:
     """
     if not isinstance(written, Literal) or written.type != pa.int32() or written.value is None:
         return bound
-    return Literal(Decimal(written.value), pa.decimal128(len(str(abs(written.value))), 0), at=bound.at)
+    return Literal(Decimal(written.value), _digits(written.value), at=bound.at)
 
 
 def with_interval(node: Call) -> Call:

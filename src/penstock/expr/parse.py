@@ -52,9 +52,8 @@ def parse(text: str) -> Expr:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise PredicateError(
-            "the text has an unpaired surrogate, which is not a character", text, error.start
-        ) from None
+        message = "the text has an unpaired surrogate, which is not a character"
+        raise PredicateError(message, text, error.start) from None
     try:
         return _on_large_stack(lambda: _parse(text)) if _nesting(text) > _DEPTH_ON_THIS_STACK else _parse(text)
     except RecursionError:
@@ -83,9 +82,8 @@ def _parse(text: str) -> Expr:
     except ParseError as error:
         raise _syntax_error(error, text) from None
     except TokenError as error:
-        raise _unclosed(text) or PredicateError(
-            f"cannot be read: {_first_line(error.__cause__ or error)}", text, len(text)
-        ) from None
+        message = f"cannot be read: {_first_line(error.__cause__ or error)}"
+        raise _unclosed(text) or PredicateError(message, text, len(text)) from None
     except SqlglotError as error:
         raise PredicateError(f"cannot be read: {_first_line(error)}", text) from None
     if len(conditions) != 1 or conditions[0] is None:
@@ -146,6 +144,5 @@ def _syntax_error(error: ParseError, text: str) -> PredicateError:
     if "Required keyword" in description:
         return PredicateError(f"something is missing after {highlight!r}", text, position)
     expected = _EXAMPLE if highlight.upper() in _STATEMENT or not text[:position].strip() else None
-    return PredicateError(
-        f"{description[0].lower()}{description[1:]} at {highlight!r}", text, position, expected=expected
-    )
+    message = f"{description[0].lower()}{description[1:]} at {highlight!r}"
+    return PredicateError(message, text, position, expected=expected)

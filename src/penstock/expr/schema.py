@@ -14,7 +14,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from penstock.errors import SchemaError, close_name
+from penstock.errors import SchemaError, close_name, shortened
 from penstock.expr.types import MAX_PRECISION, TIMESTAMP, TIMESTAMP_NTZ, TYPE_NAMES, normalize
 
 # By sqlglot's names of types, where they differ from Spark's.
@@ -83,7 +83,7 @@ def _parse_ddl(text: str) -> pa.Schema:
         statement = sqlglot.parse_one(f"CREATE TABLE t ({text})", dialect="spark")
     except (SqlglotError, RecursionError) as error:
         reason = str(error).splitlines()[0] if str(error) else "nested too deep"
-        message = f"cannot read the schema {_short(text)}: {reason}; write: name type, name type"
+        message = f"cannot read the schema {shortened(text, 120)!r}: {reason}; write: name type, name type"
         raise _unknown_type(text) or SchemaError(message) from None
     columns = list(statement.this.expressions) if isinstance(statement.this, exp.Schema) else []
     fields = []
@@ -91,16 +91,18 @@ def _parse_ddl(text: str) -> pa.Schema:
         kind = column.args.get("kind") if isinstance(column, exp.ColumnDef) else None
         t = arrow_type(kind) if kind is not None else None
         if t is None:
-            message = f"schema {_short(text)}: {column.sql(dialect='spark')!r} is not a column: write: name type"
+            message = (
+                f"schema {shortened(text, 120)!r}: {column.sql(dialect='spark')!r} is not a column: write: name type"
+            )
             raise _unknown_type(text) or SchemaError(message)
         required = any(isinstance(c.kind, exp.NotNullColumnConstraint) for c in column.args.get("constraints") or ())
         fields.append(pa.field(column.name, t, nullable=not required))
     if not fields:
-        raise SchemaError(f"the schema {_short(text)} has no columns; write: name type, name type")
+        raise SchemaError(f"the schema {shortened(text, 120)!r} has no columns; write: name type, name type")
     names = [f.name.lower() for f in fields]
     twice = next((n for n in names if names.count(n) > 1), None)
     if twice is not None:
-        raise SchemaError(f"schema {_short(text)}: column {twice!r} appears twice")
+        raise SchemaError(f"schema {shortened(text, 120)!r}: column {twice!r} appears twice")
     return pa.schema(fields)
 
 
@@ -114,9 +116,5 @@ def _unknown_type(text: str) -> SchemaError | None:
         if unknown is not None:
             close = close_name(unknown, _SPARK_NAMES, 0.6)
             hint = f"did you mean {close}?" if close else f"one of {_COMMON}"
-            return SchemaError(f"schema {_short(text)}: unknown type {unknown!r}", hint=hint)
+            return SchemaError(f"schema {shortened(text, 120)!r}: unknown type {unknown!r}", hint=hint)
     return None
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 120 else text[:117] + "...")

@@ -20,7 +20,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from penstock.expr.kernels.evaluate import evaluate_constant
-from penstock.expr.tree import FALSE, NULL, TRUE, And, Compare, Expr, In, IsNull, Literal, Not, Or
+from penstock.expr.tree import FALSE, NULL, TRUE, And, Compare, Expr, In, IsNull, Literal, Not, Or, connected
 
 _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
@@ -121,10 +121,7 @@ def _connect(kind: type[And] | type[Or], arms: Iterable[Expr]) -> Expr:
                 return wins
             if part != nothing:
                 flat.setdefault(part)
-    parts = _unite(list(flat), kind is And)
-    if not parts:
-        return nothing
-    return parts[0] if len(parts) == 1 else kind(tuple(parts))
+    return connected(kind, _unite(list(flat), kind is And))
 
 
 def _unite(arms: list[Expr], negated: bool) -> list[Expr]:

@@ -130,7 +130,7 @@ def _print(node: Expr, below: tuple[_Printed, ...]) -> _Printed:
     if isinstance(node, Column):
         return ".".join(quote_name(part) for part in node.path), _ATOM
     if isinstance(node, Literal):
-        return literal_sql(node), _UNARY if _negative(node) else _ATOM
+        return literal_sql(node), _UNARY if isinstance(node.value, int | float | Decimal) and node.value < 0 else _ATOM
     if isinstance(node, Lookup):
         return f"{_within(below[0], _ATOM)}[{below[1][0]}]", _ATOM
     if isinstance(node, Cast):
@@ -138,7 +138,11 @@ def _print(node: Expr, below: tuple[_Printed, ...]) -> _Printed:
     if isinstance(node, Call):
         return _print_call(node, below)
     if isinstance(node, Not):
-        return _print_not(node, below[0])
+        inner = node.child
+        if isinstance(inner, In | IsNull | Like) or (isinstance(inner, Compare) and inner.op == "="):
+            # Printed again from the parts: the child's own text has no room for the word.
+            return _print_test(inner, tuple(tree.fold(c, _print) for c in inner.children), "NOT ")
+        return f"NOT {_within(below[0], _NOT)}", _NOT
     if isinstance(node, And | Or):
         word, level = (" AND ", _AND) if isinstance(node, And) else (" OR ", _OR)
         return word.join(_within(arm, level + 1) for arm in below), level
@@ -151,26 +155,13 @@ def _print_test(node: Expr, below: tuple[_Printed, ...], word: str = "") -> _Pri
         left, right = (_compared(n, text) for n, text in zip(node.children, operands, strict=True))
         return f"{left} {'<>' if word else node.op} {right}", _TEST
     if isinstance(node, In):
-        options = ", ".join(_compared(option, _option_sql(option)) for option in node.options)
+        options = ", ".join(_compared(option, tree.fold(option, _print)[0]) for option in node.options)
         return f"{operands[0]} {word}IN ({options})", _TEST
     if isinstance(node, IsNull):
         return f"{operands[0]} IS {word}NULL", _TEST
     assert isinstance(node, Like), node
     escape = "" if node.escape == "\\" else f" ESCAPE {quote_text(node.escape)}"
     return f"{operands[0]} {word}LIKE {quote_text(node.pattern)}{escape}", _TEST
-
-
-def _option_sql(option: Expr) -> str:
-    """One of a list: a literal, or before binding anything else."""
-    return literal_sql(option) if isinstance(option, Literal) else tree.fold(option, _print)[0]
-
-
-def _print_not(node: Not, child: _Printed) -> _Printed:
-    inner = node.child
-    if isinstance(inner, In | IsNull | Like) or (isinstance(inner, Compare) and inner.op == "="):
-        # Printed again from the parts: the child's own text has no room for the word.
-        return _print_test(inner, tuple(tree.fold(c, _print) for c in inner.children), "NOT ")
-    return f"NOT {_within(child, _NOT)}", _NOT
 
 
 def _print_call(node: Call, below: tuple[_Printed, ...]) -> _Printed:
@@ -187,7 +178,8 @@ def _print_call(node: Call, below: tuple[_Printed, ...]) -> _Printed:
     if node.name == "add_interval":
         return f"{_within(below[0], _SUM)} + {_interval_sql(*node.args[1:])}", _SUM
     if node.name == "case":
-        return _print_case([text for text, _ in below]), _ATOM
+        words = [("WHEN", "THEN")[i % 2] for i in range(len(below) // 2 * 2)] + ["ELSE"]
+        return f"CASE {' '.join(f'{word} {text}' for word, (text, _) in zip(words, below, strict=False))} END", _ATOM
     if node.name == tree.UNKNOWN and isinstance(node.args[0], Literal):
         return f"({node.args[0].value})", _ATOM
     if node.name in _TRIMMED and len(below) == 2:
@@ -201,12 +193,6 @@ def _interval_sql(amount: Expr, unit: Expr) -> str:
     return f"INTERVAL '{amount.value}' {unit.value}"
 
 
-def _print_case(parts: list[str]) -> str:
-    otherwise = f" ELSE {parts[-1]}" if len(parts) % 2 else ""
-    pairs = zip(parts[0::2], parts[1::2], strict=False)
-    return "CASE" + "".join(f" WHEN {when} THEN {then}" for when, then in pairs) + otherwise + " END"
-
-
 def _compared(node: Expr, text: str) -> str:
     """A literal beside something that gives it its type."""
     if not isinstance(node, Literal):
@@ -216,10 +202,6 @@ def _compared(node: Expr, text: str) -> str:
     if is_decimal(node.type):
         return f"{node.value:f}"
     return str(node.value) if is_integer(node.type) else text
-
-
-def _negative(node: Literal) -> bool:
-    return isinstance(node.value, int | float | Decimal) and node.value < 0
 
 
 def _within(printed: _Printed, level: int) -> str:

@@ -173,8 +173,8 @@ def _build_test(node: exp.Expression, parts: list[Expr], at: int | None, text: s
             return Not(parts[0], at=at)
         case exp.NEQ() | exp.NullSafeNEQ():
             return Not(Compare("=" if isinstance(node, exp.NEQ) else "<=>", parts[0], parts[1], at=at), at=at)
-        case exp.Is():
-            return _is(parts[0], parts[1], at)
+        case exp.Is() if isinstance(parts[1], Literal) and not isinstance(parts[1].value, str):
+            return IsNull(parts[0], at=at) if parts[1].value is None else Compare("<=>", parts[0], parts[1], at=at)
         case exp.Between():
             value, low, high = parts
             return And((Compare(">=", value, low, at=at), Compare("<=", value, high, at=at)), at=at)
@@ -237,12 +237,6 @@ def _cast(node: exp.Cast, child: Expr, at: int | None, text: str) -> Expr:
         if exact is not None:
             return exact
     return Cast(child, to, bool(node.args.get("safe")), at=at)
-
-
-def _is(left: Expr, right: Expr, at: int | None) -> Expr | None:
-    if not isinstance(right, Literal) or isinstance(right.value, str):
-        return None
-    return IsNull(left, at=at) if right.value is None else Compare("<=>", left, right, at=at)
 
 
 def _tuple_in(value: Call, options: list[Expr], at: int | None) -> Expr | None:

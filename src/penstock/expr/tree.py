@@ -301,3 +301,10 @@ def conjuncts(root: Expr) -> tuple[Expr, ...]:
     if root == TRUE:
         return ()
     return root.arms if isinstance(root, And) else (root,)
+
+
+def connected(kind: type[And] | type[Or], arms: Sequence[Expr]) -> Expr:
+    """The arms under AND or OR: one alone is itself, none at all is TRUE or FALSE."""
+    if not arms:
+        return TRUE if kind is And else FALSE
+    return arms[0] if len(arms) == 1 else kind(tuple(arms))

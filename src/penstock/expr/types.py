@@ -30,7 +30,11 @@ TIMESTAMP_NTZ = pa.timestamp("us")
 MAX_PRECISION = 38
 
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
-_UNSIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
+_NORMAL = {
+    pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20, 0),
+    pa.float16(): pa.float32(), pa.large_string(): pa.string(), pa.string_view(): pa.string(), pa.date64(): pa.date32(),
+    pa.large_binary(): pa.binary(), pa.binary_view(): pa.binary(),
+}  # fmt: skip
 _INTEGER_DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}
 TYPE_NAMES = {
     pa.bool_(): "boolean",
@@ -60,17 +64,14 @@ def is_float(t: pa.DataType) -> bool:
 
 
 def is_decimal(t: pa.DataType) -> bool:
-    """Whether `t` is a decimal."""
     return bool(pa.types.is_decimal(t))
 
 
 def is_numeric(t: pa.DataType) -> bool:
-    """Whether `t` is a number of any kind."""
     return is_integer(t) or is_float(t) or is_decimal(t)
 
 
 def is_timestamp(t: pa.DataType) -> bool:
-    """Whether `t` is a timestamp, with zone or without."""
     return bool(pa.types.is_timestamp(t))
 
 
@@ -91,29 +92,22 @@ def integer_range(t: pa.DataType) -> tuple[int, int]:
 
 def normalize(t: pa.DataType) -> pa.DataType:
     """The type that stands for Spark's type of the same values; types that Spark lacks come back unchanged."""
-    if pa.types.is_dictionary(t):
+    kinds = pa.types
+    if t in _NORMAL:
+        return _NORMAL[t]
+    if kinds.is_dictionary(t):
         return normalize(t.value_type)
-    if t in _UNSIGNED:
-        return _UNSIGNED[t]
-    if t == pa.uint64():
-        return pa.decimal128(20, 0)
-    if t == pa.float16():
-        return pa.float32()
-    if pa.types.is_large_string(t) or pa.types.is_string_view(t):
-        return pa.string()
-    if pa.types.is_large_binary(t) or pa.types.is_binary_view(t) or pa.types.is_fixed_size_binary(t):
+    if kinds.is_fixed_size_binary(t):
         return pa.binary()
-    if pa.types.is_timestamp(t):
+    if kinds.is_timestamp(t):
         return TIMESTAMP if t.tz is not None else TIMESTAMP_NTZ
-    if t == pa.date64():
-        return pa.date32()
     if is_decimal(t):
         return pa.decimal128(min(t.precision, MAX_PRECISION), t.scale)
-    if pa.types.is_struct(t):
+    if kinds.is_struct(t):
         return pa.struct([pa.field(f.name, normalize(f.type), f.nullable) for f in t])
-    if pa.types.is_map(t):
+    if kinds.is_map(t):
         return pa.map_(normalize(t.key_type), normalize(t.item_type))
-    if pa.types.is_list(t) or pa.types.is_large_list(t) or pa.types.is_fixed_size_list(t):
+    if kinds.is_list(t) or kinds.is_large_list(t) or kinds.is_fixed_size_list(t):
         return pa.list_(normalize(t.value_type))
     return t
 
@@ -135,12 +129,10 @@ def type_name(t: pa.DataType | None) -> str:
     if pa.types.is_list(t):
         return f"array<{type_name(t.value_type)}>"
     if pa.types.is_struct(t):
-        return "struct<" + ",".join(f"{_field_name(f.name)}:{type_name(f.type)}" for f in t) + ">"
+        plain = {f.name: f.name.isidentifier() and f.name.isascii() for f in t}
+        names = (f.name if plain[f.name] else f"`{f.name.replace('`', '``')}`" for f in t)
+        return "struct<" + ",".join(f"{name}:{type_name(f.type)}" for name, f in zip(names, t, strict=True)) + ">"
     return str(t)
-
-
-def _field_name(name: str) -> str:
-    return name if name.isidentifier() and name.isascii() else "`" + name.replace("`", "``") + "`"
 
 
 def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:

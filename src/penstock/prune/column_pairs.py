@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from penstock.expr.kernels.vector import Mask
 from penstock.expr.tree import Compare, Expr, Not, is_term
@@ -46,29 +45,22 @@ def pair_possible(test: Expr, holds: bool, left: Span, right: Span) -> Mask:
         true, false = false, true
     if holds:
         return true
-    unknown = np.zeros(len(true), np.bool_) if compare.op == "<=>" else left.null | right.null
-    return np.asarray(false | unknown, np.bool_)
+    return false if compare.op == "<=>" else np.asarray(false | left.null | right.null, np.bool_)
 
 
 def _truths(op: str, left: Span, right: Span) -> tuple[Mask, Mask]:
     """Where the comparison may be true, and where it may be false."""
-    if op in (">", ">="):
-        return _truths({">": "<", ">=": "<="}[op], right, left)
     both = left.value & right.value
-    if op == "<":
-        return both & (left.low < right.high), both & (left.high >= right.low)
-    if op == "<=":
-        return both & (left.low <= right.high), both & (left.high > right.low)
+    if op not in ("=", "<=>"):
+        first, second = (left, right) if op in ("<", ">=") else (right, left)
+        below, not_below = both & (first.low < second.high), both & (first.high >= second.low)
+        return (below, not_below) if op in ("<", ">") else (not_below, below)
     meet = both & (left.low <= right.high) & (right.low <= left.high)
-    differ = both & ~_same_single(left, right)
+    same = (left.low == left.high) & (right.low == right.high) & (left.low == right.low)
     if op == "=":
-        return meet, differ
+        return meet, both & ~same
     one_null = (left.null & right.value) | (left.value & right.null)
-    return meet | (left.null & right.null), differ | one_null
-
-
-def _same_single(left: Span, right: Span) -> npt.NDArray[np.bool_]:
-    return np.asarray((left.low == left.high) & (right.low == right.high) & (left.low == right.low), np.bool_)
+    return meet | (left.null & right.null), (both & ~same) | one_null
 
 
 def meet(spans: list[Span]) -> Span:

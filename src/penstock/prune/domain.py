@@ -15,7 +15,7 @@ Sets stay exact at any size: an IN of 10,000 values is 10,000 intervals, searche
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -45,14 +45,14 @@ class Domain:
         return Domain(t, (), null)
 
     @staticmethod
-    def interval(t: pa.DataType, low: Key | None, high: Key | None, null: bool = False) -> Domain:
+    def interval(t: pa.DataType, low: Key | None, high: Key | None) -> Domain:
         """`low <= x < high`."""
-        return Domain(t, _normal(t, [(low, high)]), null)
+        return Domain.union_of(t, [(low, high)])
 
     @staticmethod
     def points(t: pa.DataType, keys: Iterable[Key], null: bool = False) -> Domain:
         """Exactly these keys."""
-        return Domain(t, _normal(t, [(key, successor(key)) for key in sorted(set(keys))]), null)
+        return Domain.union_of(t, [(key, successor(key)) for key in sorted(set(keys))], null)
 
     @staticmethod
     def union_of(t: pa.DataType, intervals: Iterable[Interval], null: bool = False) -> Domain:
@@ -75,43 +75,24 @@ class Domain:
         return self.intervals == ((None, None),)
 
     def with_null(self, null: bool) -> Domain:
-        """The same values, with or without NULL."""
-        return Domain(self.type, self.intervals, null)
+        return replace(self, null=null)
 
     def contains(self, key: Key) -> bool:
-        """Whether one key belongs to the set."""
         return any((lo is None or lo <= key) and (hi is None or key < hi) for lo, hi in self.intervals)
 
     def __and__(self, other: Domain) -> Domain:
-        common: list[Interval] = []
-        i = j = 0
-        a, b = self.intervals, other.intervals
-        while i < len(a) and j < len(b):
-            low = _later(a[i][0], b[j][0])
-            high = _earlier(a[i][1], b[j][1])
-            if low is None or high is None or low < high:
-                common.append((low, high))
-            if high is a[i][1] or (a[i][1] is not None and a[i][1] == high):
-                i += 1
-            else:
-                j += 1
-        return Domain(self.type, tuple(common), self.null and other.null)
-
-    def __or__(self, other: Domain) -> Domain:
-        return Domain(self.type, _normal(self.type, [*self.intervals, *other.intervals]), self.null or other.null)
+        return unite([self.complement(), other.complement()]).complement()
 
     def complement(self) -> Domain:
         """Everything that is not in the set; NULL changes sides too."""
         gaps: list[Interval] = []
-        low: Key | None = None
-        for i, (start, end) in enumerate(self.intervals):
-            if not (i == 0 and start is None):
-                gaps.append((low, start))
-            low = end
-            if end is None:
-                break
-        else:
-            gaps.append((low, None))
+        last: Key | None = None  # where the gap begins that the next interval ends
+        for low, high in self.intervals:
+            if low is not None:
+                gaps.append((last, low))
+            last = high
+        if not self.intervals or last is not None:
+            gaps.append((last, None))
         return Domain(self.type, tuple(gaps), not self.null)
 
     @cached_property
@@ -124,15 +105,13 @@ class Domain:
     def point_keys(self, most: int) -> list[Key] | None:
         """The keys one by one when there are at most `most`, else None."""
         keys: list[Key] = []
-        limits = key_limits(self.type)
-        empty: Key = "" if self.type == pa.string() else b""
+        least, last = _ends(self.type)
         for low, high in self.intervals:
-            if low is None:
-                low = empty if limits is None else limits[0]
+            low = least if low is None else low
             if high is None:
-                if limits is None:
+                if last is None:
                     return None
-                high = limits[1] + 1
+                high = last + 1
             if isinstance(low, int):
                 if len(keys) + high - low > most:
                     return None
@@ -146,41 +125,31 @@ class Domain:
 
 def unite(domains: Sequence[Domain]) -> Domain:
     """The union of several domains in one pass."""
-    t = domains[0].type
     intervals = [interval for domain in domains for interval in domain.intervals]
-    return Domain(t, _normal(t, intervals), any(domain.null for domain in domains))
+    return Domain.union_of(domains[0].type, intervals, any(domain.null for domain in domains))
 
 
-def _later(a: Key | None, b: Key | None) -> Key | None:
-    return b if a is None else (a if b is None else max(a, b))
-
-
-def _earlier(a: Key | None, b: Key | None) -> Key | None:
-    return b if a is None else (a if b is None else min(a, b))
+def _ends(t: pa.DataType) -> tuple[Key, Key | None]:
+    """The smallest and the largest key of a type; None where there is no largest."""
+    return key_limits(t) or ("" if t == pa.string() else b"", None)
 
 
 def _normal(t: pa.DataType, intervals: Iterable[Interval]) -> tuple[Interval, ...]:
     """Clipped to the type's limits, sorted, empty ones dropped, touching ones joined."""
-    limits = key_limits(t)
-    clipped = []
+    least, most = _ends(t)
+    clipped: list[Interval] = []
     for low, high in intervals:
-        if limits is not None:
-            low = None if low is not None and low <= limits[0] else low
-            high = None if high is not None and high > limits[1] else high
-            if (low is not None and low > limits[1]) or (high is not None and high <= limits[0]):
-                continue
-        elif not low and low is not None:
-            low = None  # the empty string is the smallest
-        if low is None or high is None or low < high:
+        low = None if low is not None and low <= least else low
+        high = None if high is not None and most is not None and high > most else high
+        beyond = (low is not None and most is not None and low > most) or (high is not None and high <= least)
+        if not beyond and (low is None or high is None or low < high):
             clipped.append((low, high))
-    clipped = [i for i in clipped if not (limits is None and i[1] is not None and not i[1])]
-    clipped.sort(key=lambda i: (i[0] is not None, i[0] if i[0] is not None else 0))
+    clipped.sort(key=lambda interval: (interval[0] is not None, interval[0] or 0))
     joined: list[Interval] = []
     for low, high in clipped:
         if joined and (joined[-1][1] is None or low is None or low <= joined[-1][1]):
-            before = joined[-1]
-            end = None if before[1] is None or high is None else max(before[1], high)
-            joined[-1] = (before[0], end)
+            start, end = joined[-1]
+            joined[-1] = start, None if end is None or high is None else max(end, high)
         else:
             joined.append((low, high))
     return tuple(joined)

@@ -10,8 +10,7 @@ occurs *together*. There, each combination is judged as if it were a container o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -19,31 +18,21 @@ import pyarrow as pa
 
 from penstock.expr.functions.laws import Path, lawful_path
 from penstock.expr.kernels.evaluate import evaluate, unevaluable
-from penstock.expr.kernels.physical import mask_of
+from penstock.expr.kernels.physical import mask_of, row_codes
 from penstock.expr.kernels.vector import Mask
 from penstock.expr.tree import Expr, is_term, terms_of
 from penstock.prune.column_pairs import Span, meet, pair_possible, paired_terms
 from penstock.prune.containers import Containers
 from penstock.prune.domain import Domain
-from penstock.prune.facts import Bounds, Derived, Exact, Term, Tuples
+from penstock.prune.facts import Bounds, Derived, Exact, Term, Tuples, Witness, source_term
 from penstock.prune.image import image
 from penstock.prune.question import AllOf, Arm, Check, Question
 from penstock.prune.ranges import Rows, at
 from penstock.prune.transforms import transform_of
 
 Positions = npt.NDArray[np.int64]
-
-
-class Witness(Protocol):
-    """One fact, as far as answering goes."""
-
-    @property
-    def term(self) -> Term: ...
-    @property
-    def label(self) -> str: ...
-    def admits(self, domain: Domain, rows: Rows) -> Mask: ...
-    def single_values(self, rows: Rows) -> tuple[pa.Array, Mask] | None: ...
-    def span(self, rows: Rows) -> Span | None: ...
+# Takes note of containers, among `rows`, that a witness excludes by what an arm says of a term.
+Tally = Callable[[Rows, Mask, Witness, Expr, Arm], None]
 
 
 class Evidence:
@@ -55,8 +44,7 @@ class Evidence:
         self._projected: dict[tuple[int, int], tuple[Domain, Domain]] = {}
         self.witnesses = list(witnesses)
         for witness in self.witnesses:
-            term = witness.term.source if isinstance(witness.term, Derived) else witness.term
-            self._by_term.setdefault(term, []).append(witness)
+            self._by_term.setdefault(source_term(witness.term), []).append(witness)
 
     def about(self, term: Expr) -> list[Witness]:
         """The facts that speak of a term, or of a function of one."""
@@ -86,13 +74,12 @@ class Evidence:
 
     def testimony(self, witness: Witness, domain: Domain, rows: Rows) -> Mask:
         """Where one fact admits a value of the set."""
-        if not isinstance(witness.term, Derived):
-            return witness.admits(domain, rows)
-        key = (id(witness), id(domain))
-        if key not in self._projected:  # the domain is kept beside its projection, so that its id stays its own
-            self._projected[key] = (domain, transform_of(witness.term.transform).project(domain))
-        projected = self._projected[key][1]
-        return witness.admits(projected, rows)
+        if isinstance(witness.term, Derived):
+            key = (id(witness), id(domain))
+            if key not in self._projected:  # the domain is kept beside its projection, so that its id stays its own
+                self._projected[key] = (domain, transform_of(witness.term.transform).project(domain))
+            domain = self._projected[key][1]
+        return witness.admits(domain, rows)
 
     def passes(self, check: Check, rows: Rows) -> Mask:
         """Where a test may hold (or fail to, as the check says): no known single values of its terms rule it out."""
@@ -137,12 +124,8 @@ class Evidence:
         values, known = pa.nulls(count, term.type), np.zeros(count, np.bool_)
         for witness in self.about(term):
             single = None if isinstance(witness.term, Derived) else witness.single_values(rows)
-            if single is None or single[0].type != term.type:
-                continue
-            if not known.any():
-                values, known = single
-            else:
-                values = pa.compute.if_else(pa.array(known), values, single[0])
+            if single is not None and single[0].type == term.type:
+                values = pa.compute.if_else(pa.array(known), values, single[0]) if known.any() else single[0]
                 known = known | single[1]
         return values, known
 
@@ -150,19 +133,11 @@ class Evidence:
 def _distinct(values: dict[Expr, pa.Array], count: int) -> tuple[dict[Expr, pa.Array], Positions | None]:
     if count < 64 or not values:
         return values, None
-    code = np.zeros(count, np.int64)
-    for array in values.values():
-        encoded = array.dictionary_encode()
-        codes = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy(zero_copy_only=False).astype(np.int64)
-        size = len(encoded.dictionary) + 1
-        if code.max(initial=0) > (1 << 62) // size:
-            return values, None
-        code = code * size + codes
-    _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
+    _, first, inverse = np.unique(row_codes([*values.values()], count), return_index=True, return_inverse=True)
     return {term: array.take(pa.array(first)) for term, array in values.items()}, inverse
 
 
-class _Reindexed:
+class _Reindexed(Witness):
     """A fact about containers, applied to entries that stand for them: entry i is container `places[i]`."""
 
     def __init__(self, witness: Witness, places: Rows) -> None:
@@ -192,12 +167,6 @@ def evidence_of(containers: Containers, zone: str, with_laws: bool = True) -> Ev
     return Evidence(containers.count, [*witnesses, *containers.joint], zone, with_laws)
 
 
-class Tally(Protocol):
-    """Records which fact excluded which containers."""
-
-    def excluded(self, rows: Rows, dead: Mask, witness: Witness, term: Expr, arm: Arm) -> None: ...
-
-
 def possible(question: Question, evidence: Evidence, rows: Rows = None, tally: Tally | None = None) -> Mask:
     """Which of the containers may have a row that answers the question with yes."""
     selection = _Selection(evidence.count if rows is None else len(rows), rows)
@@ -209,39 +178,31 @@ def possible(question: Question, evidence: Evidence, rows: Rows = None, tally: T
     else:
         for part in question.parts:  # what an alternative admits needs no further look: the rest is narrowed
             selection.keep(~possible(part, evidence, selection.rows))
-        return ~selection.mask()
-    return selection.mask()
+        return ~selection.mask
+    return selection.mask
 
 
 class _Selection:
-    """The containers still in question: a mask while they are many, positions once they are few."""
+    """The containers still in question: facts are asked about all of them, and once they are few about those alone."""
 
     def __init__(self, count: int, rows: Rows) -> None:
-        self.rows = rows  # what to ask facts about
-        self._count = count
-        self._positions: Positions | None = None  # where `rows` stand among the original ones
-        self._dense: Mask | None = None
+        self.mask = np.ones(count, np.bool_)  # over the original ones
+        self.rows = self._original = rows  # what to ask facts about
+        self._places: Rows = None  # where `rows` stand among the original ones
 
     def keep(self, fits: Mask) -> None:
         """Drop the containers that do not fit."""
-        self._dense = fits if self._dense is None else self._dense & fits
-        if np.count_nonzero(self._dense) * _SPARSE <= len(self._dense):
-            chosen = np.flatnonzero(self._dense)
-            self.rows = chosen if self.rows is None else self.rows[chosen]
-            self._positions = chosen if self._positions is None else self._positions[chosen]
-            self._dense = None
+        if self._places is None:
+            self.mask &= fits
+        else:
+            self.mask[self._places] &= fits
+        if np.count_nonzero(self.mask) * _SPARSE <= len(fits):
+            self._places = np.flatnonzero(self.mask)
+            self.rows = self._places if self._original is None else self._original[self._places]
 
     def fresh(self, fits: Mask) -> Mask:
         """The containers that are dropped now and were not before."""
-        return ~fits if self._dense is None else self._dense & ~fits
-
-    def mask(self) -> Mask:
-        """The containers left, over the original ones."""
-        if self._positions is None:
-            return np.ones(self._count, np.bool_) if self._dense is None else self._dense
-        selected = np.zeros(self._count, np.bool_)
-        selected[self._positions if self._dense is None else self._positions[self._dense]] = True
-        return selected
+        return at(self.mask, self._places) & ~fits
 
 
 _SPARSE = 4  # positions are used once at most one in four is left
@@ -249,13 +210,13 @@ _SPARSE = 4  # positions are used once at most one in four is left
 
 def _narrow_by_arm(selection: _Selection, arm: Arm, evidence: Evidence, tally: Tally | None) -> None:
     if arm.is_impossible:
-        selection.keep(np.zeros(len(selection.mask()), np.bool_))
+        selection.keep(np.zeros(len(selection.mask), np.bool_))
         return
     for term in sorted(arm.domains, key=evidence.cost):
         for witness in evidence.about(term):
             fits = evidence.testimony(witness, arm.domains[term], selection.rows)
             if tally is not None and not fits.all():
-                tally.excluded(selection.rows, selection.fresh(fits), witness, term, arm)
+                tally(selection.rows, selection.fresh(fits), witness, term, arm)
             selection.keep(fits)
     for check in arm.checks:
         selection.keep(evidence.passes(check, selection.rows))
@@ -287,6 +248,5 @@ def _mentions(question: Question, terms: Sequence[Term]) -> bool:
     """Whether the question asks anything about one of the terms."""
     if not isinstance(question, Arm):
         return any(_mentions(part, terms) for part in question.parts)
-    sources = {term.source if isinstance(term, Derived) else term for term in terms}
     mentioned = {term for expr in question.domains for term in terms_of(expr)}
-    return not sources.isdisjoint(mentioned.union(*(check.terms for check in question.checks)))
+    return not mentioned.union(*(check.terms for check in question.checks)).isdisjoint(map(source_term, terms))

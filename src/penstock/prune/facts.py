@@ -52,8 +52,37 @@ Codes = npt.NDArray[np.intp]
 _MOST_RECENT = 16
 
 
+def source_term(term: Term) -> Expr:
+    """The term itself, or what a partition field is derived from."""
+    return term.source if isinstance(term, Derived) else term
+
+
+class Witness:
+    """What says something of the values of one term: a fact, or what is made of facts, which speaks of sets only."""
+
+    term: Term
+    label: str
+
+    def admits(self, domain: Domain, rows: Rows) -> Mask:
+        """Which containers may have a row whose value is in the set."""
+        raise NotImplementedError
+
+    def single_values(self, rows: Rows) -> tuple[pa.Array, Mask] | None:
+        """The value of every row of each container, and where it is known."""
+        return None
+
+    def span(self, rows: Rows) -> Span | None:
+        """The values as ranges; for types with int64 keys and without NaN only."""
+        return None
+
+    @cached_property
+    def images(self) -> dict[tuple[Expr, str, bool], Any]:
+        """What was made of it by `image`, to be used again."""
+        return {}
+
+
 @dataclass(frozen=True)
-class Exact:
+class Exact(Witness):
     """One value of `term` for each container; a dictionary array is used unchanged."""
 
     term: Term
@@ -76,7 +105,6 @@ class Exact:
         return Ranges(dictionary, dictionary)
 
     def admits(self, domain: Domain, rows: Rows) -> Mask:
-        """Which containers may have a row whose value is in the set."""
         fits = self._admitted(domain).take(at(self.encoded[0], rows))
         return fits if self.known is None else fits | ~at(self.known, rows)
 
@@ -96,20 +124,13 @@ class Exact:
     def _recent(self) -> dict[int, tuple[Domain, Mask]]:
         return {}
 
-    @cached_property
-    def images(self) -> dict[tuple[Expr, str, bool], Any]:
-        """What was made of it by `image`, to be used again."""
-        return {}
-
     def single_values(self, rows: Rows) -> tuple[pa.Array, Mask]:
-        """The value of every row of each container, and where it is known."""
         codes, dictionary = self.encoded
         codes = at(codes, rows)
         values = dictionary.take(pa.array(codes, mask=codes == len(dictionary)))
         return values, np.ones(len(codes), np.bool_) if self.known is None else at(self.known, rows)
 
     def span(self, rows: Rows) -> Span:
-        """The value as a range of one; for types with int64 keys only."""
         codes, dictionary = self.encoded
         codes = at(codes, rows)
         keys = np.append(array_keys(dictionary), 0).take(codes)
@@ -127,18 +148,8 @@ def encode(values: pa.Array) -> tuple[Codes, pa.Array]:
     return codes.to_numpy(zero_copy_only=False).astype(np.intp), dictionary
 
 
-class SetWitness:
-    """Base of what is made of facts and speaks of sets only; single values and spans are left to the facts."""
-
-    def single_values(self, rows: Rows) -> None:
-        """Nothing is known here."""
-
-    def span(self, rows: Rows) -> None:
-        """Nothing is known here."""
-
-
 @dataclass(frozen=True)
-class Bounds:
+class Bounds(Witness):
     """Bounds and counts of `term` for each container; any column, and any entry, may be missing.
 
     `upper_cut` marks upper bounds that were cut short and not incremented: the value 'abcz' under the bound 'abc'.
@@ -159,21 +170,19 @@ class Bounds:
                 _check_type(self.term, ends)
 
     @cached_property
-    def images(self) -> dict[tuple[Expr, str, bool], Any]:
-        """What was made of them by `image`, to be used again."""
-        return {}
-
-    @cached_property
     def ranges(self) -> Ranges | None:
         """The bounds as ranges; None when there are none, or of a type without order."""
-        known = self.lower if self.lower is not None else self.upper
-        if known is None or not is_comparable(known.type):
+        if self._ends is None or not is_comparable(self._ends.type):
             return None
-        lower = self.lower if self.lower is not None else pa.nulls(len(known), known.type)
-        upper = self.upper if self.upper is not None else pa.nulls(len(known), known.type)
-        if self.upper_cut is None:
-            return Ranges(lower, upper)
-        return Ranges(lower, _incremented(upper, self.upper_cut), upper_open=self.upper_cut)
+        nothing = pa.nulls(len(self._ends), self._ends.type)
+        lower, upper = (nothing if ends is None else ends for ends in (self.lower, self.upper))
+        if self.upper_cut is not None:
+            upper = _incremented(upper, self.upper_cut)
+        return Ranges(lower, upper, upper_open=self.upper_cut)
+
+    @property
+    def _ends(self) -> pa.Array | None:
+        return self.lower if self.lower is not None else self.upper
 
     @cached_property
     def count(self) -> int:
@@ -189,8 +198,7 @@ class Bounds:
     @cached_property
     def may_be_nan(self) -> Mask:
         """Whether a row may be NaN; only floats have it, and only they have a count of it."""
-        known = self.lower if self.lower is not None else self.upper
-        if known is not None and not is_float(known.type):
+        if self._ends is not None and not is_float(self._ends.type):
             return np.zeros(self.count, np.bool_)
         return ~_equals(self.nan_count, 0, self.count) & ~self._all_are(self.null_count)
 
@@ -206,19 +214,13 @@ class Bounds:
             return np.zeros(self.count, np.bool_)
         return mask_of(pc.equal(counts.cast(pa.int64()), self.value_count.cast(pa.int64())))
 
-    @cached_property
-    def _always_has_value(self) -> bool:
-        return bool(self.may_be_value.all())
-
     def admits(self, domain: Domain, rows: Rows) -> Mask:
-        """Which containers may have a row whose value is in the set."""
         count = self.count if rows is None else len(rows)
         if not domain.intervals:
             fits = np.zeros(count, np.bool_)
         else:
             fits = np.ones(count, np.bool_) if self.ranges is None else self.ranges.overlaps(domain, rows)
-            if not self._always_has_value:
-                fits &= at(self.may_be_value, rows)
+            fits &= at(self.may_be_value, rows)
         if domain.null:
             fits |= at(self.may_be_null, rows)
         if is_float(domain.type) and domain.contains(key_of(float("nan"), domain.type)):
@@ -226,15 +228,13 @@ class Bounds:
         return fits
 
     def single_values(self, rows: Rows) -> tuple[pa.Array, Mask] | None:
-        """The value of every row of each container, and where it is known: equal bounds and nothing beside them."""
         if self.ranges is None:
             return None
         lower = self.ranges.lower if rows is None else self.ranges.lower.take(pa.array(rows))
         alone = self.ranges.singles(rows) & ~at(self.may_be_null, rows) & ~at(self.may_be_nan, rows)
-        return lower, alone
+        return lower, alone  # equal bounds, and nothing beside them
 
     def span(self, rows: Rows) -> Span:
-        """The bounds as a range; for types with int64 keys and without NaN only."""
         count = self.count if rows is None else len(rows)
         low, high = np.full(count, INT64_MIN), np.full(count, INT64_MAX)
         if self.ranges is not None:

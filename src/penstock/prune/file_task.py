@@ -5,21 +5,21 @@ Tasks are made on access from the columns of a judgement: a plan over a million 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
 
-from penstock.expr.kernels.python_values import from_arrow, to_arrow
+from penstock.expr.kernels.physical import from_arrow, to_arrow
 from penstock.expr.kernels.zones import in_zone
 from penstock.expr.tree import Expr
 from penstock.prune.delete_file import DeleteFile
-from penstock.prune.facts import Derived, Exact, Tuples
+from penstock.prune.facts import Derived, Exact, Tuples, source_term
 from penstock.prune.judge import Judgement
-from penstock.prune.ordered_keys import Key, value_of
+from penstock.prune.ordered_keys import value_of
 from penstock.prune.plan_report import human_bytes
 from penstock.prune.transforms import transform_of
 from penstock.prune.verdict import Reason, Verdict
@@ -96,20 +96,20 @@ class FileTasks(Sequence[FileTask]):
         start = int(self._ends[batch - 1]) if batch else 0
         return _task(judgement, int(judgement.kept[position - start]))
 
-    def __iter__(self) -> Iterator[FileTask]:
-        return (self[i] for i in range(len(self)))
-
     @cached_property
     def paths(self) -> pa.Array:
         """The names of the kept files, as one column."""
-        parts = [j.containers.names.take(pa.array(j.kept)) for j in self._judgements if j.containers.names is not None]
-        return pa.concat_arrays(parts) if parts else pa.array([], pa.string())
+        return self._column("names", pa.string())
 
     @cached_property
     def sizes(self) -> pa.Array:
         """The sizes of the kept files in bytes, as one column."""
-        parts = [j.containers.sizes.take(pa.array(j.kept)) for j in self._judgements if j.containers.sizes is not None]
-        return pa.concat_arrays(parts) if parts else pa.array([], pa.int64())
+        return self._column("sizes", pa.int64())
+
+    def _column(self, name: str, t: pa.DataType) -> pa.Array:
+        columns = [(judgement, getattr(judgement.containers, name)) for judgement in self._judgements]
+        parts = [column.take(pa.array(judgement.kept)) for judgement, column in columns if column is not None]
+        return pa.concat_arrays(parts) if parts else pa.array([], t)
 
 
 def _task(judgement: Judgement, i: int) -> FileTask:
@@ -138,50 +138,34 @@ def _partition(judgement: Judgement, i: int) -> dict[str, PartitionValue]:
     for fact in judgement.containers.facts:
         if not isinstance(fact, Exact) or fact.name is None or (fact.known is not None and not fact.known[i]):
             continue
-        term = fact.term
-        source, text = (term.source, term.transform) if isinstance(term, Derived) else (term, "identity")
-        transform = transform_of(text)
+        source = source_term(fact.term)
+        transform = transform_of(fact.term.transform if isinstance(fact.term, Derived) else "identity")
         physical = from_arrow(fact.single_values(np.array([i]))[0])[0]
         span = transform.source_range(source.type, physical) or (None, None)
         zone = judgement.pruner.zone
-        lower, upper = (in_zone(_natural(key, source.type), zone) for key in span)
-        value = in_zone(_value(fact.values[i], physical), zone)
+        ends = (None if key is None else _natural(value_of(key, source.type), source.type) for key in span)
+        lower, upper = (in_zone(end, zone) for end in ends)
+        value = in_zone(_natural(physical, fact.encoded[1].type), zone)
         fields[fact.name] = PartitionValue(fact.name, str(source), transform.shown, value, lower, upper)
     return fields
 
 
-def _value(scalar: pa.Scalar, physical: Any) -> Any:
-    """A value as the Python object people know; a date after year 9999 as its number of days."""
+def _natural(physical: Any, t: pa.DataType) -> Any:
+    """A value as the Python object people know; outside of Python's calendar the physical value."""
     try:
-        return scalar.as_py()
+        return to_arrow([physical], t)[0].as_py()
     except (ValueError, OverflowError):
         return physical
 
 
-def _natural(key: Key | None, t: pa.DataType) -> Any:
-    """A key as the Python object people know; outside of Python's calendar the physical value."""
-    if key is None:
-        return None
-    try:
-        return to_arrow([value_of(key, t)], t)[0].as_py()
-    except (ValueError, OverflowError, pa.ArrowInvalid):
-        return value_of(key, t)
-
-
 def _logical(judgement: Judgement, i: int) -> LogicalPartitionValues | None:
-    for fact in judgement.containers.facts:
-        if isinstance(fact, Tuples):
-            start, end = int(fact.offsets[i]), int(fact.offsets[i + 1])
-            if start == end and not fact.complete[i]:
-                return None
-            zone = judgement.pruner.zone
-            columns = [
-                [in_zone(value, zone) for value in column.slice(start, end - start).to_pylist()]
-                for column in fact.columns
-            ]
-            names = tuple(str(term) for term in fact.terms)
-            return LogicalPartitionValues(bool(fact.complete[i]), names, tuple(zip(*columns, strict=True)))
-    return None
+    fact = next((fact for fact in judgement.containers.facts if isinstance(fact, Tuples)), None)
+    if fact is None or (not fact.sizes[i] and not fact.complete[i]):
+        return None
+    start, zone = int(fact.offsets[i]), judgement.pruner.zone
+    columns = [column.slice(start, int(fact.sizes[i])).to_pylist() for column in fact.columns]
+    tuples = tuple(tuple(in_zone(value, zone) for value in values) for values in zip(*columns, strict=True))
+    return LogicalPartitionValues(bool(fact.complete[i]), tuple(map(str, fact.terms)), tuples)
 
 
 def task_dict(task: FileTask) -> dict[str, Any]:
@@ -191,24 +175,16 @@ def task_dict(task: FileTask) -> dict[str, Any]:
         "size": task.size,
         "rows": task.rows,
         "spec_id": task.spec_id,
-        "partition": {name: _field_dict(field) for name, field in task.partition.items()},
-        "logical": _logical_dict(task.logical),
+        "partition": {
+            name: {part: _plain(getattr(field, part)) for part in ("value", "source", "transform", "lower", "upper")}
+            for name, field in task.partition.items()
+        },
+        "logical": None if task.logical is None else _plain(asdict(task.logical)),
         "verdict": task.verdict.name,
         "reason": str(task.reason),
         "residual": str(task.residual),
         "deletes": [delete.path for delete in task.deletes],
     }
-
-
-def _field_dict(field: PartitionValue) -> dict[str, Any]:
-    return {name: _plain(getattr(field, name)) for name in ("value", "source", "transform", "lower", "upper")}
-
-
-def _logical_dict(logical: LogicalPartitionValues | None) -> dict[str, Any] | None:
-    if logical is None:
-        return None
-    tuples = [[_plain(value) for value in values] for values in logical.tuples]
-    return {"complete": logical.complete, "columns": list(logical.columns), "tuples": tuples}
 
 
 def task_cells(task: FileTask) -> list[str]:
@@ -219,4 +195,8 @@ def task_cells(task: FileTask) -> list[str]:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)

@@ -24,13 +24,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.expr.functions.laws import Path, carry, carry_exactly
-from penstock.expr.kernels.physical import mask_of
-from penstock.expr.kernels.python_values import from_arrow
+from penstock.expr.kernels.physical import from_arrow, mask_of
 from penstock.expr.kernels.vector import Mask
 from penstock.expr.tree import Expr
 from penstock.expr.types import is_float
 from penstock.prune.domain import Domain
-from penstock.prune.facts import Bounds, Codes, Derived, Exact, SetWitness
+from penstock.prune.facts import Bounds, Codes, Derived, Exact, Witness
 from penstock.prune.ordered_keys import key_of
 from penstock.prune.ranges import Ranges, Rows, at
 from penstock.prune.transforms import transform_of
@@ -92,7 +91,7 @@ def _source_of_bounds(fact: Bounds) -> Source | None:
     return Source(lower, upper, None, fact.may_be_value, fact.may_be_null, nan, False)
 
 
-class Image(SetWitness):
+class Image(Witness):
     """A fact about a column, applied to a function of the column."""
 
     def __init__(self, fact: Exact | Bounds, source: Source, expr: Expr, path: Path, zone: str) -> None:
@@ -101,7 +100,6 @@ class Image(SetWitness):
         self._source, self._path, self._zone = source, path, zone
 
     def admits(self, domain: Domain, rows: Rows) -> Mask:
-        """Which containers may have a row for which the function's value is in the set."""
         source = self._source
         count = len(source.may_be_value) if rows is None else len(rows)
         if source.entry is not None:
@@ -131,15 +129,11 @@ class Image(SetWitness):
     def _carried(self, lower: pa.Array, upper: pa.Array) -> Ranges:
         if not self._source.exact:
             return Ranges(*carry(self._path, lower, upper, self._zone))
-        values = self._at(lower)
+        values = carry_exactly(self._path, lower, self._zone)
         return Ranges(values, values)
 
-    def _at(self, values: pa.Array) -> pa.Array:
-        """The function of values of the column, null where it fails."""
-        return carry_exactly(self._path, values, self._zone)
-
     def _nan_fits(self, domain: Domain) -> bool:
-        value = self._at(pa.array([math.nan], self._source.lower.type))
+        value = carry_exactly(self._path, pa.array([math.nan], self._source.lower.type), self._zone)
         return value.null_count > 0 or domain.contains(key_of(from_arrow(value)[0], value.type))
 
 

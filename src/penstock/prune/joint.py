@@ -23,7 +23,7 @@ from penstock.expr.kernels.vector import Mask
 from penstock.expr.tree import Expr
 from penstock.expr.types import is_float
 from penstock.prune.domain import Domain
-from penstock.prune.facts import Bounds, Derived, Exact, Fact, SetWitness
+from penstock.prune.facts import Bounds, Derived, Exact, Fact, Witness, source_term
 from penstock.prune.image import source_of
 from penstock.prune.ordered_keys import array_keys, has_int64_keys, is_comparable, key_of, value_of
 from penstock.prune.ranges import Ranges, Rows, at
@@ -32,7 +32,7 @@ from penstock.prune.transforms import MOST_BUCKETED, transform_of
 
 
 @dataclass(frozen=True)
-class Joint(SetWitness):
+class Joint(Witness):
     """All facts about one term that are not exact values, as one witness."""
 
     term: Expr
@@ -40,7 +40,6 @@ class Joint(SetWitness):
     label: str = "partition and bounds"
 
     def admits(self, domain: Domain, rows: Rows) -> Mask:
-        """Which containers may have a row whose value is in the set, all parts considered at once."""
         t = domain.type
         nan = Domain.points(t, [key_of(float("nan"), t)]) if is_float(t) else Domain.none(t)
         plain = domain & nan.complement()
@@ -117,17 +116,11 @@ def joint_facts(facts: Sequence[Fact]) -> Iterator[Joint]:
     by_source: dict[Expr, list[Exact | Bounds]] = {}
     for fact in facts:
         if isinstance(fact, Exact | Bounds):
-            source = fact.term.source if isinstance(fact.term, Derived) else fact.term
-            by_source.setdefault(source, []).append(fact)
+            by_source.setdefault(source_term(fact.term), []).append(fact)
     for source, parts in by_source.items():
-        if len(parts) > 1 and is_comparable(source.type) and _proves_more(parts):
+        says_all = any(isinstance(p, Exact) and not isinstance(p.term, Derived) and p.known is None for p in parts)
+        if len(parts) > 1 and is_comparable(source.type) and not says_all and any(map(_has_span, parts)):
             yield Joint(source, tuple(parts))
-
-
-def _proves_more(parts: Sequence[Exact | Bounds]) -> bool:
-    if any(isinstance(part, Exact) and not isinstance(part.term, Derived) and part.known is None for part in parts):
-        return False  # an exact value says it all
-    return any(_has_span(part) for part in parts)
 
 
 def _has_span(part: Exact | Bounds) -> bool:

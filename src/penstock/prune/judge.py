@@ -18,7 +18,6 @@ fact that alone excludes a container is its reason; where it takes several, the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -33,8 +32,8 @@ from penstock.expr.simplify import simplify
 from penstock.expr.sql_text import summarize
 from penstock.expr.tree import TRUE, Expr, conjuncts
 from penstock.prune.containers import Containers
-from penstock.prune.evidence import Evidence, Positions, Tally, Witness, evidence_of, possible, possible_by_tuples
-from penstock.prune.facts import Tuples
+from penstock.prune.evidence import Evidence, Positions, Tally, evidence_of, possible, possible_by_tuples
+from penstock.prune.facts import Tuples, Witness
 from penstock.prune.question import NOTHING, Arm, Question, ask
 from penstock.prune.ranges import Rows, at
 from penstock.prune.truth import Truths
@@ -46,15 +45,6 @@ NOT_EXCLUDED = Reason("not excluded")
 EVERYTHING = Reason("no predicate")
 NEVER_TRUE = Reason("no row can match")
 WHOLE = Reason("every row matches")
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """One step: its name in reports, what it looks at, and which of the containers survive it."""
-
-    name: str
-    looks_at: str
-    survive: Callable[[Question, Containers, Rows, Evidence, Tally | None], Mask]
 
 
 def _have_rows(question: Question, containers: Containers, rows: Rows, evidence: Evidence, tally: Tally | None) -> Mask:
@@ -76,11 +66,8 @@ def _by_tuples(question: Question, containers: Containers, rows: Rows, evidence:
 
 
 NO_ROWS = "having no rows"
-STAGES = (
-    Stage(NO_ROWS, "the number of rows", _have_rows),
-    Stage("values", "exact values of columns and partition fields, then bounds and counts", _by_values),
-    Stage("logical values", "the combinations of values that occur", _by_tuples),
-)
+# The name of each stage in reports, and which of the containers survive it.
+STAGES = ((NO_ROWS, _have_rows), ("values", _by_values), ("logical values", _by_tuples))
 
 
 class Pruner:
@@ -103,7 +90,6 @@ class Pruner:
 
     @cached_property
     def summary(self) -> str:
-        """The predicate in short, for people."""
         return summarize(self.predicate)
 
     @cached_property
@@ -120,10 +106,10 @@ class Pruner:
         tally = _Reasons(containers.count)
         evidence = evidence_of(containers, self.zone)
         rows: Rows = None
-        for stage in STAGES:
-            alive = stage.survive(self.question, containers, rows, evidence, tally)
+        for name, survive in STAGES:
+            alive = survive(self.question, containers, rows, evidence, tally.excluded)
             if not alive.all():
-                tally.rest(rows, ~alive, Reason(stage.name, "" if stage.name == NO_ROWS else self.summary))
+                tally.rest(rows, ~alive, Reason(name, "" if name == NO_ROWS else self.summary))
                 rows = np.flatnonzero(alive) if rows is None else rows[alive]
         verdicts = (tally.codes == 0).astype(np.int8)  # SKIP is 0, KEEP is 1
         whole = ~self._may_fail(containers, rows)
@@ -191,11 +177,9 @@ class Judgement:
         return np.flatnonzero(self.verdicts != Verdict.SKIP)
 
     def verdict(self, i: int) -> Verdict:
-        """The verdict on container i."""
         return Verdict(int(self.verdicts[i]))
 
     def reason(self, i: int) -> Reason:
-        """Why container i got its verdict."""
         return self.reasons[int(self.codes[i])]
 
     def residual(self, i: int) -> Expr:

@@ -59,7 +59,6 @@ def grid(names: Sequence[str], rows: Iterable[Sequence[str]], more: int = 0) -> 
 
 
 def columns(schema: pa.Schema) -> str:
-    """The columns of a table with their types."""
     shown = [(field.name, type_name(field.type)) for field in list(schema)[:_MOST_COLUMNS]]
     return grid(("column", "type"), shown, more=len(schema) - len(shown))
 

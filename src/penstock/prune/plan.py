@@ -108,9 +108,8 @@ def count(judgements: Sequence[Judgement], kind: str = "files") -> Level:
 
 
 def _sums(judgements: Sequence[Judgement], column: str) -> tuple[int | None, int | None]:
-    known = [(j, getattr(j.containers, column)) for j in judgements]
-    known = [(j, values) for j, values in known if values is not None]
+    known = [(values, j.kept) for j in judgements if (values := getattr(j.containers, column)) is not None]
     if not known:
         return None, None
-    total = sum(pc.sum(values).as_py() or 0 for _, values in known)
-    return total, sum(pc.sum(values.take(pa.array(j.kept))).as_py() or 0 for j, values in known)
+    total = sum(pc.sum(values).as_py() or 0 for values, _ in known)
+    return total, sum(pc.sum(values.take(pa.array(kept))).as_py() or 0 for values, kept in known)

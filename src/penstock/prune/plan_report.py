@@ -114,15 +114,14 @@ class Report:
         lines += [("" if i else "keys", str(key)) for i, key in enumerate(self.keys)]
         if self.list_calls:
             lines.append(("listed", f"{self.list_calls:,} List {'call' if self.list_calls == 1 else 'calls'}"))
-        lines.append(("planned", f"in {_duration(self.seconds)}"))
+        seconds = self.seconds
+        lines.append(("planned", f"in {seconds:.2f} s" if seconds >= 1 else f"in {seconds * 1000:.1f} ms"))
         return lines
 
 
 def _describe(level: Level, with_sizes: bool) -> list[tuple[str, str]]:
     """The lines of one level; rows and bytes are shown for the innermost one only."""
-    whole = ""
-    if level.whole:
-        whole = f", {level.whole:,} {'matches' if level.whole == 1 else 'match'} whole"
+    whole = f", {level.whole:,} {'matches' if level.whole == 1 else 'match'} whole" if level.whole else ""
     lines = [(level.kind, f"{level.kept:,} of {level.total:,} kept{_share(level.kept, level.total)}{whole}")]
     if with_sizes and level.rows is not None and level.rows_kept is not None:
         lines.append(("rows", f"{level.rows_kept:,} of {level.rows:,}{_share(level.rows_kept, level.rows)}"))
@@ -154,7 +153,3 @@ def human_bytes(count: int) -> str:
     """
     power = max(0, min(4, (count.bit_length() - 1) // 10))
     return f"{count / 1024**power:.1f} {'KMGT'[power - 1]}iB" if power else f"{count} B"
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"

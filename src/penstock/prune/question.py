@@ -49,7 +49,6 @@ class Arm:
 
     @property
     def is_impossible(self) -> bool:
-        """Whether no row at all can satisfy it."""
         return any(domain.is_empty for domain in self.domains.values())
 
 
@@ -95,9 +94,8 @@ def _leaf(node: Expr, truths: Truths, negated: bool) -> _Built:
     truth = truths.of(node)
     if truth is None:
         return [_opaque(node, negated)]
-    domain = truth.true.must.complement() if negated else truth.true.may
-    settled = truth.true.exact and truth.sharp
-    checks = () if settled else (Check(node, terms_of(node), not negated),)
+    domain = truth.not_true if negated else truth.true
+    checks = () if truth.is_exact and truth.sharp else (Check(node, terms_of(node), not negated),)
     if domain.is_all:
         return [Arm({}, checks)]
     return [] if domain.is_empty else [Arm({truth.subject: domain}, checks, {truth.subject: (node,)})]

@@ -19,8 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.expr.kernels.compare import compare
-from penstock.expr.kernels.physical import mask_of
-from penstock.expr.kernels.python_values import to_arrow
+from penstock.expr.kernels.physical import mask_of, to_arrow
 from penstock.expr.kernels.vector import Mask
 from penstock.expr.types import is_float
 from penstock.prune.domain import Domain

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from penstock.expr.kernels.vector import Mask
-from penstock.expr.tree import TRUE, And, Expr, Or, conjuncts
+from penstock.expr.tree import TRUE, And, Expr, Or, conjuncts, connected
 from penstock.prune.evidence import Positions, evidence_of
 from penstock.prune.judge import Judgement, may_be
 from penstock.prune.question import ask
@@ -54,14 +54,10 @@ def _alternatives(part: Expr) -> tuple[Expr, ...]:
 
 def _build(parts: Sequence[Expr], pattern: Mask) -> Expr:
     left: list[Expr] = []
-    column = 0
+    answers = iter(pattern.tolist())
     for part in parts:
-        arms = _alternatives(part)
-        must_check = bool(pattern[column])
-        alive = [arm for arm, yes in zip(arms, pattern[column + 1 : column + 1 + len(arms)], strict=True) if yes]
-        column += 1 + len(arms)
+        must_check = next(answers)
+        alive = [arm for arm in _alternatives(part) if next(answers)]
         if must_check:
-            left.append(part if not arms or not alive else (alive[0] if len(alive) == 1 else Or(tuple(alive))))
-    if not left:
-        return TRUE
-    return left[0] if len(left) == 1 else And(tuple(left))
+            left.append(connected(Or, alive) if alive else part)
+    return connected(And, left)

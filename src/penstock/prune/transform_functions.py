@@ -10,7 +10,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from penstock.expr.kernels.python_values import from_arrow
+from penstock.expr.kernels.physical import from_arrow
 from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_integer
 from penstock.prune.domain import Interval
 from penstock.prune.ordered_keys import Key, key_of, successor, value_of
@@ -28,33 +28,23 @@ def transform_function(transform: str, source: pa.DataType) -> Callable[[Any], A
     The values of a uuid are text here, and Iceberg hashes its bytes: `bucket[16]@uuid` is the transform of such texts.
     """
     from pyiceberg.transforms import parse_transform
-
-    if transform.endswith(OF_UUID):
-        return _bucket_of_uuid(transform.removesuffix(OF_UUID))
-    iceberg = iceberg_type(source)
-    if iceberg is None:
-        return None
-    applied = parse_transform(transform)
-    if not applied.can_transform(iceberg):
-        return None
-    return applied.transform(iceberg)
-
-
-def _bucket_of_uuid(transform: str) -> Callable[[str], int | None]:
-    """The bucket of a uuid by its text; None for a text that is no value of such a column."""
-    from pyiceberg.transforms import parse_transform
     from pyiceberg.types import UUIDType
 
-    function = parse_transform(transform).transform(UUIDType())
+    applied = parse_transform(transform.removesuffix(OF_UUID))
+    iceberg = UUIDType() if transform.endswith(OF_UUID) else iceberg_type(source)
+    if iceberg is None or not applied.can_transform(iceberg):
+        return None
+    function = applied.transform(iceberg)
 
-    def bucket(text: str) -> int | None:
+    def of_text(text: str) -> Any:
+        """None for a text that is no value of such a column."""
         try:
             value = UUID(text)
         except ValueError:
             return None
         return function(value) if str(value) == text else None
 
-    return bucket
+    return of_text if transform.endswith(OF_UUID) else function
 
 
 def iceberg_type(t: pa.DataType) -> IcebergType | None:

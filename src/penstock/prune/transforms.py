@@ -38,8 +38,7 @@ import pyarrow.compute as pc
 from penstock.errors import SchemaError
 from penstock.expr.kernels.civil import DAY
 from penstock.expr.kernels.decimals import from_unscaled
-from penstock.expr.kernels.physical import numbers, valid, vector
-from penstock.expr.kernels.python_values import from_arrow, to_arrow
+from penstock.expr.kernels.physical import from_arrow, numbers, to_arrow, valid, vector
 from penstock.expr.types import integer_range, is_decimal, is_integer, is_timestamp
 from penstock.prune.domain import Domain, Interval
 from penstock.prune.ordered_keys import Key, is_comparable, key_limits, key_of, next_prefix, successor, value_of

@@ -1,8 +1,8 @@
-"""The set of values for which a test on one term, or on a function of one, is true, and the set for which it is false.
+"""The sets of values for which a test on one term, or on a function of one, comes out true, false and NULL.
 
-NULL answers are in neither set. `NOT` swaps the two, which is the whole of three-valued negation. Where the exact set
-is not known there are two: what *may* make the test true (for skipping, it errs on the large side) and what *must*
-(for keeping whole, it errs on the small side). Most tests have one set for both.
+`NOT` swaps true and false, which is the whole of three-valued negation. Where it is not known how a test comes out for
+a value, the value is in several of the sets: they say how it *may* come out. What *must* make it true, for keeping
+whole, are the values for which it may come out neither false nor NULL.
 
 | test | may be true for | must be true for |
 |---|---|---|
@@ -15,7 +15,7 @@ is not known there are two: what *may* make the test true (for skipping, it errs
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -23,10 +23,10 @@ from penstock.expr.functions.function_registry import FUNCTIONS
 from penstock.expr.functions.laws import is_sharp, lawful_path
 from penstock.expr.kernels.evaluate import evaluate, unevaluable
 from penstock.expr.kernels.like import is_literal, parts_of, prefix_of
-from penstock.expr.kernels.python_values import to_arrow
+from penstock.expr.kernels.physical import to_arrow
 from penstock.expr.tree import Call, Cast, Compare, Expr, In, IsNull, Like, Literal, Not, fold, is_term, terms_of
 from penstock.expr.types import is_float
-from penstock.prune.domain import Domain
+from penstock.prune.domain import Domain, unite
 from penstock.prune.ordered_keys import is_comparable, key_of, next_prefix, successor
 from penstock.prune.preimage import preimage
 
@@ -35,29 +35,29 @@ _MOST_TERMS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Sets:
-    """What may and what must make something hold, NULL included."""
-
-    may: Domain
-    must: Domain
-
-    @property
-    def exact(self) -> bool:
-        """Whether the two are one."""
-        return self.may == self.must
-
-
-@dataclass(frozen=True, slots=True)
 class Truth:
-    """The sets of one test, of values of a term or of a function of one.
+    """How one test may come out, for values of `subject`, a term or a function of one.
 
     `sharp` says that ranges tell of a single value what evaluating the test would.
     """
 
     subject: Expr
-    true: Sets
-    false: Sets
+    true: Domain
+    false: Domain
+    unknown: Domain
     sharp: bool = True
+
+    @property
+    def not_true(self) -> Domain:
+        """What may make the test false or NULL."""
+        if not self.unknown.intervals:
+            return self.false.with_null(self.false.null or self.unknown.null)
+        return unite([self.false, self.unknown])
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether what may make it true must."""
+        return self.true == self.not_true.complement()
 
 
 class Truths:
@@ -68,48 +68,49 @@ class Truths:
         self._truths: dict[Expr, Truth | None] = {}
 
     def of(self, test: Expr) -> Truth | None:
-        """The sets of a test, see `truth_of`."""
+        """The sets of a test; None when it is about no term, about several, or about one without order."""
         if test not in self._truths:
-            self._truths[test] = truth_of(test, self.zone)
+            self._truths[test] = self._computed(test)
         return self._truths[test]
 
-
-def truth_of(test: Expr, zone: str) -> Truth | None:
-    """The sets of a test; None when it is about no term, about several, or about one without order."""
-    if isinstance(test, Not):
-        inner = truth_of(test.child, zone)
-        return None if inner is None else Truth(inner.subject, inner.false, inner.true, inner.sharp)
-    terms = terms_of(test)
-    if len(terms) != 1 or not is_comparable(terms[0].type):
-        return None
-    term = terms[0]
-    subject, (true, false) = _value_sets(test, term, zone) or (term, _anything(term))
-    null = _at_null(test, term, zone)
-    path = lawful_path(subject) or ()
-    return Truth(subject, _with_null(true, null, True), _with_null(false, null, False), is_sharp(path, zone))
-
-
-_Pair = tuple[Sets, Sets]  # over non-null values: for true, for false
-_Solution = tuple[Expr, _Pair]  # with what they are values of
+    def _computed(self, test: Expr) -> Truth | None:
+        if isinstance(test, Not):
+            inner = self.of(test.child)
+            return None if inner is None else replace(inner, true=inner.false, false=inner.true)
+        terms = terms_of(test)
+        if len(terms) != 1 or not is_comparable(terms[0].type):
+            return None
+        anything = Domain.all(_type(terms[0]), null=False)
+        values = _of_values(test, terms[0]) or Truth(terms[0], anything, anything, anything)
+        outcome = _at_null(test, terms[0], self.zone)
+        true, false, unknown = (
+            domain.with_null(outcome in (this, "any"))
+            for domain, this in ((values.true, True), (values.false, False), (values.unknown, None))
+        )
+        return Truth(values.subject, true, false, unknown, is_sharp(lawful_path(values.subject) or (), self.zone))
 
 
-def _value_sets(test: Expr, term: Expr, zone: str) -> _Solution | None:
+def _of_values(test: Expr, term: Expr) -> Truth | None:
+    """How a test comes out for values that are not null; None where nothing is known of that."""
     match test:
         case Compare(right=Literal() as right) if right.value is not None and test.left.type == right.type:
             return _solved(test.left, _compared(test.op, right))
         case In() if test.child.type is not None and all(o.type == test.child.type for o in test.options):
-            return _member(test)
-        case IsNull():
-            return _solved(test.child, None if test.child.type is None else Domain.none(test.child.type))
+            keys = [key_of(o.value, test.child.type) for o in test.options if o.value is not None]
+            solved = _solved(test.child, Domain.points(test.child.type, keys))
+            if solved is None or len(keys) == len(test.options):
+                return solved
+            return replace(solved, false=solved.unknown, unknown=solved.false)  # a NULL in the list: a miss is unknown
+        case IsNull() if test.child.type is not None:
+            return _solved(test.child, Domain.none(test.child.type))
         case Like() if test.child == term:
-            pair = _like(test, term)
-            return None if pair is None else (term, pair)
+            return _like(test, term)
         case Call(name="startswith") if test.args[0] == term and isinstance(test.args[1], Literal):
-            return (term, _prefixed(term, test.args[1].value)) if isinstance(test.args[1].value, str) else None
+            return _prefixed(term, test.args[1].value) if isinstance(test.args[1].value, str) else None
         case Call(name="isnan") if test.args[0] == term and is_float(_type(term)):
-            return term, _exactly(Domain.points(_type(term), [key_of(float("nan"), _type(term))]))
+            return _exactly(term, Domain.points(_type(term), [key_of(float("nan"), _type(term))]))
     if test == term and term.type == pa.bool_():
-        return term, _exactly(Domain.points(pa.bool_(), [1]))
+        return _exactly(term, Domain.points(pa.bool_(), [1]))
     return None
 
 
@@ -118,14 +119,8 @@ def _type(term: Expr) -> pa.DataType:
     return term.type
 
 
-def _exactly(true: Domain) -> _Pair:
-    false = true.complement().with_null(False)
-    return Sets(true, true), Sets(false, false)
-
-
-def _anything(term: Expr) -> _Pair:
-    unknown = Sets(Domain.all(_type(term), null=False), Domain.none(_type(term)))
-    return unknown, unknown
+def _exactly(subject: Expr, true: Domain) -> Truth:
+    return Truth(subject, true, true.complement().with_null(False), Domain.none(true.type))
 
 
 def _compared(op: str, literal: Literal) -> Domain:
@@ -143,58 +138,40 @@ def _compared(op: str, literal: Literal) -> Domain:
     return Domain.points(t, [key])
 
 
-def _member(test: In) -> _Solution | None:
-    assert test.child.type is not None
-    keys = [key_of(o.value, test.child.type) for o in test.options if o.value is not None]
-    solved = _solved(test.child, Domain.points(test.child.type, keys))
-    if solved is None or all(o.value is not None for o in test.options):
-        return solved
-    subject, (true, false) = solved
-    nothing = Domain.none(false.may.type)  # a NULL in the list: a miss is unknown, never false
-    return subject, (true, Sets(nothing, nothing))
-
-
-def _solved(expr: Expr, domain: Domain | None) -> _Solution | None:
+def _solved(expr: Expr, domain: Domain) -> Truth | None:
     """The set for a test of `expr`: of values of its term where that is exact and simple, else of its own values."""
-    if domain is None or not is_comparable(expr.type):
+    if not is_comparable(expr.type):
         return None
     inverted = preimage(expr, domain)
     if inverted is not None:
-        return inverted[0], _exactly(inverted[1])
-    return (expr, _exactly(domain)) if lawful_path(expr) is not None else None
+        return _exactly(*inverted)
+    return _exactly(expr, domain) if lawful_path(expr) is not None else None
 
 
-def _like(test: Like, term: Expr) -> _Pair | None:
+def _like(test: Like, term: Expr) -> Truth | None:
     parts = parts_of(test.pattern, test.escape)
     if parts is None:
         return None
     t = _type(term)
     if is_literal(parts):
-        return _exactly(Domain.points(t, ["".join(str(p) for p in parts)]))
+        return _exactly(term, Domain.points(t, ["".join(str(p) for p in parts)]))
     prefix, enough = prefix_of(parts)
     if enough:
         return _prefixed(term, prefix)
     begins = Domain.interval(t, prefix, next_prefix(prefix))
-    everything = Domain.all(t, null=False)
-    return Sets(begins, Domain.none(t)), Sets(everything, begins.complement().with_null(False))
+    return Truth(term, begins, Domain.all(t, null=False), Domain.none(t))
 
 
-def _prefixed(term: Expr, prefix: str) -> _Pair:
-    return _exactly(Domain.interval(_type(term), prefix, next_prefix(prefix) if prefix else None))
-
-
-def _with_null(sets: Sets, at_null: bool | str | None, outcome: bool) -> Sets:
-    """The sets with NULL where the test is `outcome` for it; `at_null` is what the evaluator says of NULL."""
-    return Sets(sets.may.with_null(at_null in (outcome, "unknown")), sets.must.with_null(at_null is outcome))
+def _prefixed(term: Expr, prefix: str) -> Truth:
+    return _exactly(term, Domain.interval(_type(term), prefix, next_prefix(prefix)))
 
 
 def _at_null(test: Expr, term: Expr, zone: str) -> bool | str | None:
+    """What a test is for NULL; "any" where that is not known."""
     if unevaluable(test) is not None:
-        return "unknown"
+        return "any"
     vector = evaluate(test, {term: to_arrow([None], _type(term))}, 1, zone)
-    if vector.failed is not None:
-        return "unknown"
-    return vector.values[0].as_py()  # type: ignore[no-any-return]
+    return "any" if vector.failed is not None else vector.values[0].as_py()
 
 
 def null_rejecting(test: Expr, terms: Sequence[Expr]) -> list[Expr]:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.expr.kernels.python_values import from_arrow
+from penstock.expr.kernels.physical import from_arrow
 from penstock.expr.kernels.vector import Mask
 from penstock.expr.kernels.zones import in_zone
 from penstock.prune.containers import Containers

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.expr.functions.function import RISING, Constants, Law
-from penstock.expr.functions.function_registry import CATALYST, CHOOSERS, FUNCTIONS, find
+from penstock.expr.functions.function_registry import CATALYST, FUNCTIONS, find
 from penstock.expr.functions.number_functions import above
 from penstock.expr.kernels.cast import cast
 from penstock.expr.kernels.vector import Vector, union
@@ -53,8 +53,8 @@ def call(name: str, arrays: list[pa.Array], constants: Constants, zone: str = "U
 
 
 def computed(name: str, vectors: list[Vector], result: pa.DataType, zone: str) -> Vector:
-    if name in CHOOSERS:
-        return CHOOSERS[name](vectors, zone)
+    if FUNCTIONS[name].chooses:
+        return FUNCTIONS[name].kernel(vectors, zone)
     found = FUNCTIONS[name].kernel([each.values for each in vectors], zone)
     # How many places are kept is in the second argument: without a row there is none to look at.
     rounds = name in ("round", "bround", "ceil", "ceiling", "floor")
@@ -267,12 +267,12 @@ def test_a_choice_does_not_fail_for_what_it_does_not_take() -> None:
     bad = Vector(pa.array([None, 2, None], pa.int64()), np.array([True, False, True]))
     flags = Vector(pa.array([False, True, None]))
     zero = Vector(pa.array([0, 0, 0], pa.int64()))
-    assert CHOOSERS["if"]([flags, bad, zero], "UTC").failed is None
-    assert CHOOSERS["if"]([flags, zero, bad], "UTC").values[1].as_py() == 0
-    doubtful = CHOOSERS["coalesce"]([bad, zero], "UTC").failed
+    assert FUNCTIONS["if"].kernel([flags, bad, zero], "UTC").failed is None
+    assert FUNCTIONS["if"].kernel([flags, zero, bad], "UTC").values[1].as_py() == 0
+    doubtful = FUNCTIONS["coalesce"].kernel([bad, zero], "UTC").failed
     assert doubtful is not None
     assert list(doubtful) == [True, False, True]
-    assert CHOOSERS["coalesce"]([zero, bad], "UTC").failed is None
+    assert FUNCTIONS["coalesce"].kernel([zero, bad], "UTC").failed is None
 
 
 def test_map_with_a_key_twice_fails_and_slices_find_their_entries() -> None:

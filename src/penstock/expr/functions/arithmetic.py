@@ -14,20 +14,29 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
 
 from penstock.expr.functions import decimal_arithmetic as decimals
-from penstock.expr.functions.function import FALLING, RISING, Constants, Function, Kernel, Law, Signature, opposed
+from penstock.expr.functions.function import (
+    Constants,
+    Function,
+    Kernel,
+    Law,
+    LawOf,
+    Signature,
+    falling,
+    opposed,
+    rising,
+)
+from penstock.expr.functions.kernel_shapes import Answer, of_integers, of_numbers
 from penstock.expr.functions.signatures import BIGINT, DATE, DOUBLE, INT, STRING, SignatureOf, Types, as_int
-from penstock.expr.kernels.physical import Numbers, all_valid, integer_vector, numbers, vector
+from penstock.expr.kernels.physical import Numbers
 from penstock.expr.kernels.vector import Mask, Vector
 from penstock.expr.types import MAX_PRECISION, common_type, decimal_for, is_decimal, is_float, is_integer, is_numeric
-
-_Answer = tuple[Numbers, Mask | None]
 
 
 def _arithmetic(decimal_result: Callable[[pa.DataType, pa.DataType], pa.DataType]) -> SignatureOf:
@@ -64,29 +73,22 @@ def _of_decimals(types: Types, decimal_result: Callable[[pa.DataType, pa.DataTyp
 
 
 def _kernel(
-    compute: Callable[[Numbers, Numbers, pa.DataType], _Answer],
-    of_decimals: Callable[[pa.Array, pa.Array], Vector] | None = None,
+    compute: Callable[[Numbers, Numbers], Numbers | Answer],
+    of_decimals: Callable[[pa.Array, pa.Array], Vector],
+    to: pa.DataType | None = None,
 ) -> Kernel:
-    def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
-        left, right = arrays
-        if of_decimals is not None and is_decimal(left.type):
-            return of_decimals(left, right)
-        with np.errstate(all="ignore"):
-            results, failed = compute(numbers(left), numbers(right), left.type)
-        build = vector if is_float(left.type) else integer_vector
-        return build(results, left.type, all_valid(left, right), failed)
-
-    return kernel
+    general = of_numbers(compute, to)
+    return lambda arrays, zone: of_decimals(*arrays) if is_decimal(arrays[0].type) else general(arrays, zone)
 
 
 def _checked(
     operate: Callable[[Numbers, Numbers], Numbers], wraps: Callable[[Numbers, Numbers, Numbers], Mask]
-) -> Callable[[Numbers, Numbers, pa.DataType], _Answer]:
+) -> Callable[[Numbers, Numbers], Numbers | Answer]:
     """Integers are computed with 64 bits; `wraps` says where even those are not enough."""
 
-    def compute(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
-        if is_float(t):
-            return operate(a, b), None
+    def compute(a: Numbers, b: Numbers) -> Numbers | Answer:
+        if a.dtype.kind == "f":
+            return operate(a, b)
         left, right = a.astype(np.int64), b.astype(np.int64)
         results = operate(left, right)
         return results, wraps(left, right, results)
@@ -102,29 +104,25 @@ def _product_wraps(left: Numbers, right: Numbers, product: Numbers) -> Mask:
     return np.asarray(wrapped, np.bool_)
 
 
-def _remainder(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
+def _remainder(a: Numbers, b: Numbers) -> Answer:
     """Java's: with the sign of the dividend."""
     return np.fmod(a, np.where(b == 0, np.ones_like(b), b)), b == 0
 
 
-def _modulus(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
+def _modulus(a: Numbers, b: Numbers) -> Answer:
     """Never negative for a positive divisor; Java computes short types as int and lets int and long wrap."""
-    if t in (pa.int8(), pa.int16()):
+    if a.dtype in (np.int8, np.int16):
         a, b = a.astype(np.int32), b.astype(np.int32)
     divisor = np.where(b == 0, np.ones_like(b), b)
     rest = np.fmod(a, divisor)
     return np.where(rest < 0, np.fmod(rest + divisor, divisor), rest), b == 0
 
 
-def _divide(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    if is_decimal(arrays[0].type):
-        return decimals.quotient(*arrays)
-    a, b = (numbers(values).astype(np.float64) for values in arrays)
-    with np.errstate(all="ignore"):
-        return vector(a / np.where(b == 0, 1.0, b), DOUBLE, all_valid(*arrays), b == 0)
+def _quotient(a: Numbers, b: Numbers) -> Answer:
+    return a.astype(np.float64) / np.where(b == 0, 1.0, b), b == 0
 
 
-def _integral_divide(a: Numbers, b: Numbers, t: pa.DataType) -> _Answer:
+def _integral_divide(a: Numbers, b: Numbers) -> Answer:
     """Cut towards zero."""
     failed = (b == 0) | ((a == -(2**63)) & (b == -1))
     divisor = np.where(failed, 1, b)
@@ -170,13 +168,8 @@ def _or_days(numeric: SignatureOf, reversible: bool) -> SignatureOf:
 
 def _or_shift(kernel: Kernel, shift: Callable[[Numbers, Numbers], Numbers]) -> Kernel:
     """Days added to a date or subtracted from it; a result beyond the range of dates fails (Spark wraps around)."""
-
-    def either(arrays: Sequence[pa.Array], zone: str) -> Vector:
-        if DATE not in (arrays[0].type, arrays[1].type):
-            return kernel(arrays, zone)
-        return integer_vector(shift(*(numbers(a).astype(np.int64) for a in arrays)), DATE, all_valid(*arrays))
-
-    return either
+    of_dates = of_integers(shift, DATE)
+    return lambda arrays, zone: (of_dates if DATE in (arrays[0].type, arrays[1].type) else kernel)(arrays, zone)
 
 
 def _finite(constant: tuple[object] | None) -> int | float | Decimal | None:
@@ -185,17 +178,13 @@ def _finite(constant: tuple[object] | None) -> int | float | Decimal | None:
     return value if isinstance(value, int | float | Decimal) and math.isfinite(value) else None
 
 
-def _sum_law(argument: int, constants: Constants) -> Law | None:
-    return None if _finite(constants[1 - argument]) is None else RISING
-
-
-def _difference_law(argument: int, constants: Constants) -> Law | None:
-    return None if _finite(constants[1 - argument]) is None else opposed(argument, constants)
+def _beside_finite(law: LawOf) -> LawOf:
+    return lambda argument, constants: None if _finite(constants[1 - argument]) is None else law(argument, constants)
 
 
 def _product_law(argument: int, constants: Constants) -> Law | None:
     factor = _finite(constants[1 - argument])
-    return None if not factor else RISING if factor > 0 else FALLING
+    return None if not factor else (rising if factor > 0 else falling)(argument, constants)
 
 
 def _quotient_law(argument: int, constants: Constants) -> Law | None:
@@ -212,14 +201,15 @@ _add_numbers = _kernel(_add, decimals.sums(1))
 _subtract_numbers = _kernel(_subtract, decimals.sums(-1))
 _times = _kernel(_checked(operator.mul, _product_wraps), decimals.product)
 _rest = _kernel(_remainder, decimals.remainder(positive=False))
+_divide = _kernel(_quotient, decimals.quotient, DOUBLE)
 _plus, _minus = _or_shift(_add_numbers, operator.add), _or_shift(_subtract_numbers, operator.sub)
 
 ARITHMETIC_FUNCTIONS = (
-    Function("+", _or_days(_sums, reversible=True), _plus, _sum_law, catalyst=("Add",)),
-    Function("-", _or_days(_sums, reversible=False), _minus, _difference_law, catalyst=("Subtract",)),
+    Function("+", _or_days(_sums, reversible=True), _plus, _beside_finite(rising), catalyst=("Add",)),
+    Function("-", _or_days(_sums, reversible=False), _minus, _beside_finite(opposed), catalyst=("Subtract",)),
     Function("*", _products, _times, _product_law, catalyst=("Multiply",)),
     Function("/", _quotients, _divide, _quotient_law, catalyst=("Divide",)),
-    Function("div", _bigints, _kernel(_integral_divide), _quotient_law, catalyst=("IntegralDivide",)),
+    Function("div", _bigints, of_numbers(_integral_divide), _quotient_law, catalyst=("IntegralDivide",)),
     Function("%", _remainders, _rest, aliases=("mod",), catalyst=("Remainder",)),
     Function("pmod", _remainders, _kernel(_modulus, decimals.remainder(positive=True)), catalyst=("Pmod",)),
     Function("try_add", _numbers_only(_sums), _tried(_add_numbers)),

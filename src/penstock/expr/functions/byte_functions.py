@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from penstock.expr.functions.function import Constants, Function, Kernel, Signature
+from penstock.expr.functions.kernel_shapes import by_row, of_integers, of_numbers
 from penstock.expr.functions.signatures import BIGINT, BINARY, INT, STRING, Types, as_int, common, exactly, unary, widen
-from penstock.expr.functions.text_functions import by_row
-from penstock.expr.kernels.physical import Numbers, all_valid, numbers, valid, vector
-from penstock.expr.kernels.vector import Vector
+from penstock.expr.kernels.physical import Numbers
 from penstock.expr.types import is_integer
 
 _DIGESTS = {224: "sha224", 0: "sha256", 256: "sha256", 384: "sha384", 512: "sha512"}
@@ -31,21 +29,9 @@ def _shifted(types: Types, constants: Constants) -> Signature | None:
     return Signature((t, INT), t)
 
 
-def _of_bits(compute: Callable[..., Numbers]) -> Kernel:
-    def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
-        return vector(compute(*map(numbers, arrays)), arrays[0].type, all_valid(*arrays))
-
-    return kernel
-
-
 def _distance(value: Numbers, distance: Numbers) -> Numbers:
     """Java uses only the lowest bits of a distance."""
     return distance.astype(value.dtype) & (value.dtype.itemsize * 8 - 1)
-
-
-def _bit_count(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    counts = np.bitwise_count(numbers(arrays[0]).astype(np.int64).view(np.uint64))
-    return vector(counts, INT, valid(arrays[0]))
 
 
 def _hex(value: Any) -> str:
@@ -76,14 +62,15 @@ _integers = common(lambda types: len(types) == 2 and all(map(is_integer, types))
 _countable = unary(lambda t: is_integer(t) or t == pa.bool_(), result=INT)
 _hexed = unary(lambda t: is_integer(t) or t in (STRING, BINARY), widen, STRING)
 _hashed = exactly([BINARY], STRING)
+_bit_count = of_integers(lambda values: np.bitwise_count(values.view(np.uint64)), INT)
 
 BYTES_FUNCTIONS = (
-    Function("&", _integers, _of_bits(np.bitwise_and), catalyst=("BitwiseAnd",)),
-    Function("|", _integers, _of_bits(np.bitwise_or), catalyst=("BitwiseOr",)),
-    Function("^", _integers, _of_bits(np.bitwise_xor), catalyst=("BitwiseXor",)),
-    Function("~", unary(is_integer), _of_bits(np.bitwise_not), catalyst=("BitwiseNot",)),
-    Function("shiftleft", _shifted, _of_bits(lambda a, b: a << _distance(a, b)), catalyst=("ShiftLeft",)),
-    Function("shiftright", _shifted, _of_bits(lambda a, b: a >> _distance(a, b)), catalyst=("ShiftRight",)),
+    Function("&", _integers, of_numbers(np.bitwise_and), catalyst=("BitwiseAnd",)),
+    Function("|", _integers, of_numbers(np.bitwise_or), catalyst=("BitwiseOr",)),
+    Function("^", _integers, of_numbers(np.bitwise_xor), catalyst=("BitwiseXor",)),
+    Function("~", unary(is_integer), of_numbers(np.bitwise_not), catalyst=("BitwiseNot",)),
+    Function("shiftleft", _shifted, of_numbers(lambda a, b: a << _distance(a, b)), catalyst=("ShiftLeft",)),
+    Function("shiftright", _shifted, of_numbers(lambda a, b: a >> _distance(a, b)), catalyst=("ShiftRight",)),
     Function("bit_count", _countable, _bit_count, catalyst=("BitwiseCount",)),
     Function("hex", _hexed, by_row(STRING, _hex), catalyst=("Hex",)),
     Function("unhex", exactly([STRING], BINARY), by_row(BINARY, _unhex), catalyst=("Unhex",)),

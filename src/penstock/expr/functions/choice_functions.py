@@ -7,30 +7,23 @@ conditions looked at before the choice fell, and that of the chosen value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.expr.functions.function import Constants, Function, Kernel, Signature
-from penstock.expr.functions.signatures import INT, STRING, Types, common, unary
+from penstock.expr.functions.function import Constants, Function, Signature
+from penstock.expr.functions.kernel_shapes import of_arrays
+from penstock.expr.functions.signatures import INT, STRING, Types, common, unary, with_constant
 from penstock.expr.kernels.physical import all_valid, mask_of, valid, vector
 from penstock.expr.kernels.vector import Mask, Vector
 from penstock.expr.types import common_type_of, is_decimal, is_nested, type_name
 
-Chooser = Callable[[Sequence[Vector], str], Vector]
-
 
 def _failed(argument: Vector) -> Mask:
     return np.zeros(len(argument.values), np.bool_) if argument.failed is None else argument.failed
-
-
-def _holds(condition: Vector) -> Mask:
-    """Where a condition is true; null counts as false."""
-    if pa.types.is_null(condition.values.type):
-        return np.zeros(len(condition.values), np.bool_)
-    return mask_of(condition.values)
 
 
 def _chosen(takes: Mask, doubtful: Mask, value: Vector, other: Vector) -> Vector:
@@ -40,28 +33,22 @@ def _chosen(takes: Mask, doubtful: Mask, value: Vector, other: Vector) -> Vector
     return Vector(values, failed if failed.any() else None)
 
 
-def choose_case(arguments: Sequence[Vector], zone: str) -> Vector:
+def _choose_case(arguments: Sequence[Vector], zone: str) -> Vector:
     """CASE WHEN: condition, value, condition, value, …, and the value of ELSE when the count is odd."""
     values = arguments[1].values
     result = arguments[-1] if len(arguments) % 2 else Vector(pa.nulls(len(values), values.type))
     for i in reversed(range(0, len(arguments) - 1, 2)):
-        result = _chosen(_holds(arguments[i]), _failed(arguments[i]), arguments[i + 1], result)
+        holds = mask_of(arguments[i].values.cast(pa.bool_()))  # an untyped null counts as false, as any other
+        result = _chosen(holds, _failed(arguments[i]), arguments[i + 1], result)
     return result
 
 
-def choose_first_known(arguments: Sequence[Vector], zone: str) -> Vector:
+def _choose_known(arguments: Sequence[Vector], zone: str) -> Vector:
     """COALESCE: the first that is not null."""
     result = arguments[-1]
     for value in reversed(arguments[:-1]):
         result = _chosen(valid(value.values), _failed(value), value, result)
     return result
-
-
-CHOOSERS: Mapping[str, Chooser] = {
-    "case": choose_case,
-    "if": choose_case,
-    "coalesce": choose_first_known,
-}
 
 
 def _case(types: Types, constants: Constants) -> Signature | None:
@@ -80,42 +67,24 @@ def _if(types: Types, constants: Constants) -> Signature | None:
     return _case(types, constants) if len(types) == 3 else None
 
 
-def _type_of(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    return Vector(pa.repeat(pa.scalar(type_name(arrays[0].type)), len(arrays[0])))
-
-
-def _kernel_of(name: str) -> Kernel:
-    return lambda arrays, zone: CHOOSERS[name]([Vector(values) for values in arrays], zone)
-
-
-def _offsets(values: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
-    """Where each row's entries begin and end in the child arrays, whether or not the array is a slice."""
-    buffer = values.buffers()[1]
-    if buffer is None or len(values) == 0:
-        return np.zeros(len(values) + 1, np.int32)
-    return np.frombuffer(buffer, np.int32)[values.offset : values.offset + len(values) + 1]
-
-
 def _size(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    return vector(np.diff(_offsets(arrays[0])), INT, valid(arrays[0]))
+    return vector(np.diff(arrays[0].offsets.to_numpy()), INT, valid(arrays[0]))
 
 
-def _is_map_with_key(types: Types) -> bool:
-    return len(types) == 2 and pa.types.is_map(types[0]) and types[0].key_type == STRING and types[1] == STRING
+def _keyed(types: Types, constants: Constants) -> Signature | None:
+    """A map and a key, both of text; the result has the type of the map's values."""
+    takes = len(types) == 2 and pa.types.is_map(types[0]) and types[0].key_type == STRING and types[1] == STRING
+    return Signature(tuple(types), types[0].item_type) if takes else None
 
 
 def _key_test(types: Types, constants: Constants) -> Signature | None:
-    return Signature(tuple(types), pa.bool_()) if _is_map_with_key(types) else None
-
-
-def _key_value(types: Types, constants: Constants) -> Signature | None:
-    takes = _is_map_with_key(types) and constants[1] is not None
-    return Signature(tuple(types), types[0].item_type) if takes else None
+    keyed = _keyed(types, constants)
+    return None if keyed is None else replace(keyed, result=pa.bool_())
 
 
 def _matches(maps: pa.Array, keys: pa.Array) -> tuple[Mask, Mask, np.ndarray[tuple[int], np.dtype[np.int64]]]:
     """For each row whether it has the key, whether it has it twice, and where the entry is."""
-    offsets = _offsets(maps)
+    offsets = maps.offsets.to_numpy()
     lengths = np.where(valid(maps), np.diff(offsets), 0)
     rows = np.repeat(np.arange(len(maps)), lengths)
     entries = np.arange(len(rows)) + np.repeat(offsets[:-1] - (np.cumsum(lengths) - lengths), lengths)
@@ -126,10 +95,6 @@ def _matches(maps: pa.Array, keys: pa.Array) -> tuple[Mask, Mask, np.ndarray[tup
     return counts > 0, counts > 1, place
 
 
-def _has_key(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    return vector(_matches(*arrays)[0], pa.bool_(), all_valid(*arrays))
-
-
 def _value_of_key(arrays: Sequence[pa.Array], zone: str) -> Vector:
     """Null when the key is absent. A row that has it twice fails: which one counts is a setting."""
     maps, keys = arrays
@@ -138,16 +103,21 @@ def _value_of_key(arrays: Sequence[pa.Array], zone: str) -> Vector:
     return Vector(values, twice if twice.any() else None)
 
 
+def _has_key(arrays: Sequence[pa.Array], zone: str) -> Vector:
+    return vector(_matches(*arrays)[0], pa.bool_(), all_valid(*arrays))
+
+
 # The digits of a decimal are not always those that Spark counts.
 _named = unary(lambda t: not is_nested(t) and not is_decimal(t), result=STRING)
+_type_of = of_arrays(lambda values: pa.repeat(pa.scalar(type_name(values.type)), len(values)))
 _sized = unary(lambda t: bool(pa.types.is_map(t) or pa.types.is_list(t)), result=INT)
 
 OTHER_FUNCTIONS = (
-    Function("coalesce", common(bool), _kernel_of("coalesce"), catalyst=("Coalesce",), null_in_null_out=False),
+    Function("coalesce", common(bool), _choose_known, catalyst=("Coalesce",), null_in_null_out=False, chooses=True),
     Function("typeof", _named, _type_of, null_in_null_out=False),
-    Function("if", _if, _kernel_of("if"), catalyst=("If",), null_in_null_out=False),
-    Function("case", _case, _kernel_of("case"), catalyst=("CaseWhen",), null_in_null_out=False),
+    Function("if", _if, _choose_case, catalyst=("If",), null_in_null_out=False, chooses=True),
+    Function("case", _case, _choose_case, catalyst=("CaseWhen",), null_in_null_out=False, chooses=True),
     Function("size", _sized, _size, aliases=("cardinality",)),
     Function("map_contains_key", _key_test, _has_key),
-    Function("element_at", _key_value, _value_of_key, aliases=("try_element_at",)),
+    Function("element_at", with_constant(_keyed, 1), _value_of_key, aliases=("try_element_at",)),
 )

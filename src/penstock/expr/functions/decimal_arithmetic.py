@@ -21,24 +21,20 @@ _WIDE = 2 * MAX_PRECISION  # more digits than NumPy's integers have
 
 
 def sum_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    """The type of a sum or a difference."""
     scale = max(left.scale, right.scale)
     return _adjusted(max(left.precision - left.scale, right.precision - right.scale) + scale + 1, scale)
 
 
 def product_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    """The type of a product."""
     return _adjusted(left.precision + right.precision + 1, left.scale + right.scale)
 
 
 def quotient_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    """The type of a quotient."""
     scale = max(_MINIMUM_ADJUSTED_SCALE, left.scale + right.precision + 1)
     return _adjusted(left.precision - left.scale + right.scale + scale, scale)
 
 
 def remainder_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    """The type of a remainder."""
     scale = max(left.scale, right.scale)
     return pa.decimal128(min(left.precision - left.scale, right.precision - right.scale) + scale, scale)
 
@@ -66,7 +62,6 @@ def sums(sign: int) -> Callable[[pa.Array, pa.Array], Vector]:
 
 
 def product(left: pa.Array, right: pa.Array) -> Vector:
-    """A product."""
     digits = left.type.precision + right.type.precision
     result = product_type(left.type, right.type)
     integers = unscaled(left, digits) * unscaled(right, digits)

@@ -12,19 +12,19 @@ argument while all others are constants, and it is a statement about Spark's fun
 * `clock` says that the function reads or sets the clock of the session's zone, so that the order holds only away from
   clock changes; `slack` says by how many microseconds a timestamp may fall back anywhere (`ts + INTERVAL 1 MONTH` maps
   January 30th, 10:00 to a later moment than January 31st, 09:00).
-
-The law is applied forward: the function is evaluated at both ends of a range. An end for which it fails is unknown,
-and so is then the other one, unless the function is `total`: it has a value for every argument.
+* `total` says that the function has a value for every argument.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
 from penstock.expr.kernels.vector import Vector
+from penstock.expr.tree import Expr, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,13 @@ RISING, FALLING = Law(1), Law(-1)
 
 # A constant argument is a one-element tuple of its physical value, an argument that varies is None.
 Constants = Sequence[tuple[object] | None]
-Kernel = Callable[[Sequence[pa.Array], str], Vector]
+Kernel = Callable[[Sequence[Any], str], Vector]
 LawOf = Callable[[int, Constants], Law | None]
+
+
+def constants_of(node: Expr) -> Constants:
+    """The value of each child that is a constant, in a tuple; None for what varies."""
+    return [(child.value,) if isinstance(child, Literal) else None for child in node.children]
 
 
 def by_argument(*laws: Law | None) -> LawOf:
@@ -68,7 +73,8 @@ class Function:
     """One function under its Spark name.
 
     `signature` gets the argument types and the constants among them and answers None when it does not take them.
-    `kernel` gets arrays of the signature's types, all of one length, and the session's time zone.
+    `kernel` gets arrays of the signature's types, all of one length, and the session's time zone; one that chooses
+    among its arguments gets them as vectors, with the rows that failed.
     `aliases` are its other names in SQL, `catalyst` the names of Spark's classes with the same arguments in the same
     order. A class may fail where the kernel fails or give NULL there, as it does with ANSI mode off.
     """
@@ -80,3 +86,4 @@ class Function:
     aliases: tuple[str, ...] = ()
     catalyst: tuple[str, ...] = ()
     null_in_null_out: bool = True
+    chooses: bool = False

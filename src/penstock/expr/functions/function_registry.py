@@ -18,14 +18,12 @@ from types import MappingProxyType
 
 from penstock.expr.functions.arithmetic import ARITHMETIC_FUNCTIONS
 from penstock.expr.functions.byte_functions import BYTES_FUNCTIONS
-from penstock.expr.functions.choice_functions import CHOOSERS, OTHER_FUNCTIONS
+from penstock.expr.functions.choice_functions import OTHER_FUNCTIONS
 from penstock.expr.functions.function import Function
 from penstock.expr.functions.interval_functions import INTERVAL_FUNCTIONS
 from penstock.expr.functions.number_functions import NUMBER_FUNCTIONS
 from penstock.expr.functions.text_functions import TEXT_FUNCTIONS
 from penstock.expr.functions.time_functions import TIME_FUNCTIONS
-
-__all__ = ["CATALYST", "CHOOSERS", "FUNCTIONS", "find"]
 
 _ALL = (
     *ARITHMETIC_FUNCTIONS,

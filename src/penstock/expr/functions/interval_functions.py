@@ -33,11 +33,10 @@ _SAFE_MICROS, _SAFE_DAYS = 1 << 62, 1 << 30
 def _signature(types: Sequence[pa.DataType], constants: Constants) -> Signature | None:
     if len(types) != 3 or constants[1] is None or constants[2] is None or constants[1][0] is None:
         return None
-    unit = str(constants[2][0])
-    stays = pa.types.is_date(types[0]) and (unit in _MONTHS or unit in ("WEEK", "DAY"))
-    if not (is_timestamp(types[0]) or pa.types.is_date(types[0])) or unit not in UNITS:
+    unit, is_date = str(constants[2][0]), pa.types.is_date(types[0])
+    if not (is_timestamp(types[0]) or is_date) or unit not in UNITS:
         return None
-    moved = types[0] if stays or is_timestamp(types[0]) else TIMESTAMP
+    moved = TIMESTAMP if is_date and unit in ("HOUR", "MINUTE", "SECOND", "MICROSECOND") else types[0]
     return Signature((moved, pa.int64(), pa.string()), moved)
 
 
@@ -48,20 +47,17 @@ def _kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
     amount, unit = int(amounts[0].as_py()), str(units[0].as_py())
     if abs(amount) * _MICROS.get(unit, 366 * DAY) >= _SAFE_MICROS:
         return fail_all(values, values.type)
-    known, raw = valid(values), numbers(values).astype(np.int64)
+    raw = numbers(values).astype(np.int64)
     if pa.types.is_date(values.type):
         moved = add_months(raw, amount * _MONTHS[unit]) if unit in _MONTHS else raw + amount * _MICROS[unit] // DAY
-        return vector(_inside(moved, _SAFE_DAYS), values.type, known, _beyond(moved, _SAFE_DAYS))
-    moved, failed = _move_timestamps(raw, amount, unit, zone if values.type == TIMESTAMP else "UTC")
-    return vector(_inside(moved, _SAFE_MICROS), values.type, known, failed)
+        failed = _beyond(moved, _SAFE_DAYS)
+    else:
+        moved, failed = _move_timestamps(raw, amount, unit, zone if values.type == TIMESTAMP else "UTC")
+    return vector(moved, values.type, valid(values), failed)
 
 
 def _beyond(moved: Numbers, limit: int) -> Mask:
     return np.asarray((moved >= limit) | (moved <= -limit), np.bool_)  # the absolute value of the smallest overflows
-
-
-def _inside(moved: Numbers, limit: int) -> Numbers:
-    return np.where(_beyond(moved, limit), 0, moved)
 
 
 def _move_timestamps(micros: Numbers, amount: int, unit: str, zone: str) -> tuple[Numbers, Mask]:

@@ -30,7 +30,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.expr.functions import function_registry as functions
-from penstock.expr.functions.function import Law
+from penstock.expr.functions.function import Law, constants_of
 from penstock.expr.kernels.cast import cast_law
 from penstock.expr.kernels.evaluate import evaluate
 from penstock.expr.kernels.physical import numbers, valid, vector
@@ -58,9 +58,10 @@ def lawful_path(expr: Expr) -> Path | None:
     steps: list[Step] = []
     node = expr
     while not is_term(node):
-        place = _varying(node)
-        if place is None:
+        varying = [i for i, child in enumerate(node.children) if not isinstance(child, Literal)]
+        if len(varying) != 1:
             return None
+        place = varying[0]
         child = node.children[place]
         law = _law_of(node, place)
         if law is None or node.type is None or child.type is None:
@@ -72,11 +73,6 @@ def lawful_path(expr: Expr) -> Path | None:
     return tuple(reversed(steps)) if node.type is not None else None
 
 
-def _varying(node: Expr) -> int | None:
-    places = [i for i, child in enumerate(node.children) if not isinstance(child, Literal)]
-    return places[0] if len(places) == 1 else None
-
-
 def _law_of(node: Expr, place: int) -> Law | None:
     if isinstance(node, Cast):
         # TRY_CAST is null where CAST fails, which is neither below nor above.
@@ -84,7 +80,7 @@ def _law_of(node: Expr, place: int) -> Law | None:
     function = functions.find(node.name) if isinstance(node, Call) else None
     if function is None or any(isinstance(arg, Literal) and arg.value is None for arg in node.children):
         return None
-    return function.law(place, [(arg.value,) if isinstance(arg, Literal) else None for arg in node.children])
+    return function.law(place, constants_of(node))
 
 
 def carry(path: Path, lower: pa.Array, upper: pa.Array, zone: str) -> tuple[pa.Array, pa.Array]:
@@ -96,8 +92,9 @@ def carry(path: Path, lower: pa.Array, upper: pa.Array, zone: str) -> tuple[pa.A
         lower, upper = _widened(lower, upper, step, zone)
         if step.law.slack and is_timestamp(lower.type):
             lower, upper = _moved(lower, -step.law.slack), _moved(upper, step.law.slack)
-        if not step.law.total:
-            lower, upper = _both_known(lower, upper)
+        if not step.law.total and (lower.null_count or upper.null_count):
+            known = pc.and_(lower.is_valid(), upper.is_valid())
+            lower, upper = (pc.if_else(known, ends, pa.scalar(None, ends.type)) for ends in (lower, upper))
     return lower, upper
 
 
@@ -112,14 +109,6 @@ def is_sharp(path: Path, zone: str) -> bool:
     """Whether the range of a single value is a single value: no step moves an end outwards."""
     blurred = clock_spread(zone) > 0
     return not any(step.law.slack or (step.law.clock and blurred) for step in path)
-
-
-def _both_known(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """The ends, null where either is."""
-    if not lower.null_count and not upper.null_count:
-        return lower, upper
-    known = pc.and_(pc.is_valid(lower), pc.is_valid(upper))
-    return pc.if_else(known, lower, pa.scalar(None, lower.type)), pc.if_else(known, upper, pa.scalar(None, upper.type))
 
 
 def _evaluated(step: Step, values: pa.Array, zone: str) -> pa.Array:

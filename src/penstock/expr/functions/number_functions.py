@@ -18,10 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.expr.functions.function import Constants, Function, Kernel, Signature, falling, rising, rising_first
+from penstock.expr.functions.kernel_shapes import Answer, of_arrays, of_numbers, unchanged
 from penstock.expr.functions.signatures import BIGINT, DOUBLE, INT, STRING, Types, as_int, common, unary
 from penstock.expr.kernels.compare import compare
-from penstock.expr.kernels.decimals import decimal_vector, unscaled
-from penstock.expr.kernels.physical import Numbers, integer_vector, mask_of, numbers, unchanged, valid, vector
+from penstock.expr.kernels.decimals import decimal_vector, half_up, unscaled
+from penstock.expr.kernels.physical import Numbers, integer_vector, mask_of, numbers, valid, vector
 from penstock.expr.kernels.vector import Mask, Vector
 from penstock.expr.types import MAX_PRECISION, decimal_for, is_decimal, is_float, is_integer, is_nested, is_numeric
 
@@ -32,18 +33,18 @@ _ROUNDED_FROM = 10**34
 
 
 def _signed(change: Callable[[Numbers], Numbers]) -> Kernel:
-    def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
-        values, t = arrays[0], arrays[0].type
-        known = valid(values)
-        if is_decimal(t):
-            integers = unscaled(values, 0)
-            return decimal_vector(change(integers), t, known, np.asarray(abs(integers) >= _ROUNDED_FROM, np.bool_))
-        if is_float(t):
-            return vector(change(numbers(values)), t, known)
+    def of_integers(integers: Numbers) -> Answer:
         # The smallest integer has no opposite; NumPy would wrap around.
-        integers = numbers(values)
         lowest = integers == np.iinfo(integers.dtype).min
-        return vector(change(np.where(lowest, 0, integers)), t, known, lowest)
+        return change(np.where(lowest, 0, integers)), lowest
+
+    def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
+        t = arrays[0].type
+        if not is_decimal(t):
+            return of_numbers(change if is_float(t) else of_integers)(arrays, zone)
+        integers = unscaled(arrays[0], 0)
+        rounded = np.asarray(abs(integers) >= _ROUNDED_FROM, np.bool_)
+        return decimal_vector(change(integers), t, valid(arrays[0]), rounded)
 
     return kernel
 
@@ -54,11 +55,6 @@ def _half_even(integers: Numbers, unit: int) -> Numbers:
     return np.asarray(whole + ((twice > unit) | ((twice == unit) & (whole % 2 == 1))).astype(integers.dtype))
 
 
-def _half_up(integers: Numbers, unit: int) -> Numbers:
-    rounded = (abs(integers) + unit // 2) // unit
-    return np.asarray(np.where(integers < 0, -rounded, rounded))
-
-
 def _whole(types: Types, constants: Constants) -> Signature | None:
     if len(types) == 2 and not is_float(types[0]):  # with places, whole numbers count as decimals
         return _rounding((decimal_for(types[0]) if is_integer(types[0]) else types[0], types[1]), constants)
@@ -66,27 +62,30 @@ def _whole(types: Types, constants: Constants) -> Signature | None:
         return None
     t = types[0]
     if is_decimal(t):
-        result = t if t.scale == 0 else pa.decimal128(t.precision - t.scale + 1, 0)
-        return Signature((t,), result)
+        return Signature((t,), _whole_decimal(t))
     return Signature((DOUBLE if is_float(t) else BIGINT,), BIGINT)
+
+
+def _whole_decimal(t: pa.DataType) -> pa.DataType:
+    return t if t.scale == 0 else pa.decimal128(t.precision - t.scale + 1, 0)
 
 
 def _to_whole(of_double: Callable[[Numbers], Numbers], of_decimal: _Rounding) -> Kernel:
     to_places = _rounder(of_decimal)
 
+    def whole(doubles: Numbers) -> Answer:
+        doubles = of_double(doubles)
+        outside = ~((doubles >= -(2.0**63)) & (doubles < 2.0**63))
+        return np.where(outside, 0.0, doubles).astype(np.int64), outside
+
     def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
-        values = arrays[0]
-        t = values.type
+        t = arrays[0].type
         if len(arrays) == 2:
             return to_places(arrays, zone)
-        if t == BIGINT:
-            return Vector(values)
         if is_decimal(t):
-            to = t if t.scale == 0 else pa.decimal128(t.precision - t.scale + 1, 0)
-            return decimal_vector(of_decimal(unscaled(values, 0), 10**t.scale), to, valid(values))
-        doubles = of_double(numbers(values))
-        outside = ~((doubles >= -(2.0**63)) & (doubles < 2.0**63))
-        return vector(np.where(outside, 0.0, doubles).astype(np.int64), BIGINT, valid(values), outside)
+            integers = of_decimal(unscaled(arrays[0], 0), 10**t.scale)
+            return decimal_vector(integers, _whole_decimal(t), valid(arrays[0]))
+        return Vector(arrays[0]) if t == BIGINT else of_numbers(whole, BIGINT)(arrays, zone)
 
     return kernel
 
@@ -135,19 +134,8 @@ def _rounder(mode: _Rounding) -> Kernel:
     return kernel
 
 
-def _sign(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    doubles = numbers(arrays[0])
-    # Zero keeps its sign, as in Java; `np.sign` loses it.
-    return vector(np.where(doubles == 0, doubles, np.sign(doubles)), DOUBLE, valid(arrays[0]))
-
-
-def _square_root(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    with np.errstate(invalid="ignore"):
-        return vector(np.sqrt(numbers(arrays[0])), DOUBLE, valid(arrays[0]))
-
-
-def _is_nan(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    return vector(np.isnan(numbers(arrays[0])), pa.bool_(), np.ones(len(arrays[0]), np.bool_))
+def _sign(doubles: Numbers) -> Numbers:
+    return np.where(doubles == 0, doubles, np.sign(doubles))  # zero keeps its sign, as in Java; `np.sign` loses it
 
 
 def _nan_or(arrays: Sequence[pa.Array], zone: str) -> Vector:
@@ -192,11 +180,17 @@ NUMBER_FUNCTIONS = (
     Function("positive", _same, unchanged, rising, catalyst=("UnaryPositive",)),
     Function("floor", _whole, _floor, rising_first, catalyst=("Floor", "RoundFloor")),
     Function("ceil", _whole, _ceil, rising_first, aliases=("ceiling",), catalyst=("Ceil", "RoundCeil")),
-    Function("round", _rounding, _rounder(_half_up), rising_first, catalyst=("Round",)),
+    Function("round", _rounding, _rounder(half_up), rising_first, catalyst=("Round",)),
     Function("bround", _rounding, _rounder(_half_even), rising_first, catalyst=("BRound",)),
-    Function("sqrt", _double, _square_root, catalyst=("Sqrt",)),
-    Function("sign", _double, _sign, rising, aliases=("signum",), catalyst=("Signum",)),
-    Function("isnan", unary(is_float, result=pa.bool_()), _is_nan, catalyst=("IsNaN",), null_in_null_out=False),
+    Function("sqrt", _double, of_numbers(np.sqrt), catalyst=("Sqrt",)),
+    Function("sign", _double, of_numbers(_sign), rising, aliases=("signum",), catalyst=("Signum",)),
+    Function(
+        "isnan",
+        unary(is_float, result=pa.bool_()),
+        of_arrays(lambda x: pc.is_nan(x.fill_null(0))),
+        catalyst=("IsNaN",),
+        null_in_null_out=False,
+    ),
     Function("nanvl", _nan_choice, _nan_or, catalyst=("NaNvl",), null_in_null_out=False),
     Function("greatest", _several, _extreme(above), catalyst=("Greatest",), null_in_null_out=False),
     Function("least", _several, _extreme(lambda a, b: above(b, a)), catalyst=("Least",), null_in_null_out=False),

@@ -70,6 +70,16 @@ def any_of(*signatures: SignatureOf) -> SignatureOf:
     return signature
 
 
+def with_constant(signature: SignatureOf, place: int, *bad: int | None) -> SignatureOf:
+    """The argument at that place, if present, must be a constant, and none of these."""
+
+    def checked(types: Types, constants: Constants) -> Signature | None:
+        constant = constants[place] if len(constants) > place else (1,)
+        return None if constant is None or constant[0] in bad else signature(types, constants)
+
+    return checked
+
+
 def is_time(t: pa.DataType) -> bool:
     """Whether Spark casts the type to a date or a timestamp implicitly."""
     return is_timestamp(t) or t in (DATE, STRING) or bool(pa.types.is_null(t))

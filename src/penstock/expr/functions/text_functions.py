@@ -11,39 +11,23 @@ order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.expr.functions.function import RISING, Constants, Function, Kernel, Law, Signature, rising_first
-from penstock.expr.functions.signatures import INT, STRING, SignatureOf, Types, any_of, exactly, is_text
+from penstock.expr.functions.kernel_shapes import by_row, of_arrays, uniform
+from penstock.expr.functions.signatures import INT, STRING, Types, any_of, exactly, is_text, with_constant
 from penstock.expr.kernels.physical import blank_failed, mask_of
 from penstock.expr.kernels.vector import Vector
 
 _INT_MAX = 2**31 - 1
 
 
-def _simple(compute: Callable[[pa.Array], pa.Array]) -> Kernel:
-    return lambda arrays, zone: Vector(compute(arrays[0]))
-
-
 def _ascii_only(compute: Callable[[pa.Array], pa.Array]) -> Kernel:
     def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
         return blank_failed(compute(arrays[0]), mask_of(pc.invert(pc.string_is_ascii(arrays[0]))))
-
-    return kernel
-
-
-def by_row(to: pa.DataType, compute: Callable[..., Any]) -> Kernel:
-    """A Python function of the arguments, called once for each combination; null when any is null."""
-
-    def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
-        remembered = lru_cache(maxsize=4096)(compute)
-        rows = zip(*(values.to_pylist() for values in arrays), strict=True)
-        return Vector(pa.array([None if None in row else remembered(*row) for row in rows], to))
 
     return kernel
 
@@ -57,14 +41,6 @@ def _with_pattern(fast: Callable[..., pa.Array], slow: Callable[[str, str], bool
         return general(arrays, zone) if same is None else Vector(fast(arrays[0], pattern=same[0]))
 
     return kernel
-
-
-def uniform(values: pa.Array) -> tuple[Any] | None:
-    """The one value that every row has, in a tuple; None when there are several, or nulls, or no rows."""
-    if len(values) == 0 or values.null_count:
-        return None
-    first = values[0]
-    return (first.as_py(),) if len(values) == 1 or pc.all(pc.equal(values, first)).as_py() else None
 
 
 def slice_characters(text: str, position: int, length: int = _INT_MAX) -> str:
@@ -90,12 +66,7 @@ def _substring(arrays: Sequence[pa.Array], zone: str) -> Vector:
 
 
 def _left(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    ones = pa.array(np.ones(len(arrays[0]), np.int32))
-    return _substring([arrays[0], ones, arrays[1]], zone)
-
-
-def _right(text: str, length: int) -> str:
-    return "" if length <= 0 else slice_characters(text, -length)
+    return _substring([arrays[0], pa.array(np.ones(len(arrays[0]), np.int32)), arrays[1]], zone)
 
 
 def _replace(text: str, search: str, replacement: str = "") -> str:
@@ -113,14 +84,6 @@ def _padding(text: str, length: int, pad: str) -> str:
     return (pad * (missing // len(pad) + 1))[:missing] if missing > 0 and pad else ""
 
 
-def _lpad(text: str, length: int, pad: str = " ") -> str:
-    return _padding(text, length, pad) + text[: max(length, 0)]
-
-
-def _rpad(text: str, length: int, pad: str = " ") -> str:
-    return text[: max(length, 0)] + _padding(text, length, pad)
-
-
 def _split_part(text: str, delimiter: str, part: int) -> str:
     parts = text.split(delimiter) if delimiter else [text]
     place = part - 1 if part > 0 else len(parts) + part
@@ -133,30 +96,14 @@ def _locate(sought: str, text: str, start: int = 1) -> int:
     return text.find(sought, start - 1) + 1 if sought else 1
 
 
-def _with_constant(signature: SignatureOf, place: int, *bad: int | None) -> SignatureOf:
-    """The argument at that place, if present, must be a constant, and none of these."""
-
-    def checked(types: Types, constants: Constants) -> Signature | None:
-        constant = constants[place] if len(constants) > place else (1,)
-        return None if constant is None or constant[0] in bad else signature(types, constants)
-
-    return checked
-
-
-def _concatenated(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    return Vector(pc.binary_join_element_wise(*arrays, "", null_handling="emit_null"))
-
-
-def _strings(types: Types, constants: Constants) -> Signature | None:
-    if not types or not all(is_text(t) for t in types):
-        return None
-    return Signature((STRING,) * len(types), STRING)
-
-
 def _substring_law(argument: int, constants: Constants) -> Law | None:
     position = constants[1]
     begins = position is not None and position[0] in (0, 1) and None not in constants[2:]
     return RISING if argument == 0 and begins else None
+
+
+def _strings(types: Types, constants: Constants) -> Signature | None:
+    return Signature((STRING,) * len(types), STRING) if types and all(map(is_text, types)) else None
 
 
 _text = exactly([STRING], STRING)
@@ -165,19 +112,21 @@ _test = exactly([STRING, STRING], pa.bool_())
 _find = exactly([STRING, STRING], INT)
 _slice = any_of(exactly([STRING, INT], STRING), exactly([STRING, INT, INT], STRING))
 _replacing = any_of(exactly([STRING, STRING], STRING), exactly([STRING, STRING, STRING], STRING))
-_lower = _ascii_only(pc.ascii_lower)
-_upper = _ascii_only(pc.ascii_upper)
-_length = _simple(pc.utf8_length)
 _place = by_row(INT, lambda text, sought: text.find(sought) + 1)
+_right = by_row(STRING, lambda text, length: "" if length <= 0 else slice_characters(text, -length))
+_lpad = by_row(STRING, lambda text, length, pad=" ": _padding(text, length, pad) + text[: max(length, 0)])
+_rpad = by_row(STRING, lambda text, length, pad=" ": text[: max(length, 0)] + _padding(text, length, pad))
+_length = of_arrays(pc.utf8_length)
+_concatenated = of_arrays(lambda *texts: pc.binary_join_element_wise(*texts, "", null_handling="emit_null"))
 _trimming = any_of(_text, exactly([STRING, STRING], STRING))
-_locating = _with_constant(any_of(_find, exactly([STRING, STRING, INT], INT)), 2, None)
+_locating = with_constant(any_of(_find, exactly([STRING, STRING, INT], INT)), 2, None)
 # A column of lengths may hold one that no memory holds.
-_padded = _with_constant(any_of(exactly([STRING, INT], STRING), exactly([STRING, INT, STRING], STRING)), 1)
-_part = _with_constant(exactly([STRING, STRING, INT], STRING), 2, 0)
+_padded = with_constant(any_of(exactly([STRING, INT], STRING), exactly([STRING, INT, STRING], STRING)), 1)
+_part = with_constant(exactly([STRING, STRING, INT], STRING), 2, 0)
 
 TEXT_FUNCTIONS = (
-    Function("lower", _text, _lower, aliases=("lcase",), catalyst=("Lower",)),
-    Function("upper", _text, _upper, aliases=("ucase",), catalyst=("Upper",)),
+    Function("lower", _text, _ascii_only(pc.ascii_lower), aliases=("lcase",), catalyst=("Lower",)),
+    Function("upper", _text, _ascii_only(pc.ascii_upper), aliases=("ucase",), catalyst=("Upper",)),
     Function("length", _count, _length, aliases=("len", "char_length", "character_length"), catalyst=("Length",)),
     Function("trim", _trimming, _trimmed(pc.utf8_trim, str.strip), catalyst=("StringTrim",)),
     Function("ltrim", _trimming, _trimmed(pc.utf8_ltrim, str.lstrip), catalyst=("StringTrimLeft",)),
@@ -185,7 +134,7 @@ TEXT_FUNCTIONS = (
     Function("reverse", _text, by_row(STRING, lambda text: text[::-1]), catalyst=("Reverse",)),
     Function("substring", _slice, _substring, _substring_law, aliases=("substr",), catalyst=("Substring",)),
     Function("left", exactly([STRING, INT], STRING), _left, rising_first),
-    Function("right", exactly([STRING, INT], STRING), by_row(STRING, _right)),
+    Function("right", exactly([STRING, INT], STRING), _right),
     Function("concat", _strings, _concatenated, aliases=("||",), catalyst=("Concat",)),
     Function("replace", _replacing, by_row(STRING, _replace), catalyst=("StringReplace",)),
     Function("startswith", _test, _with_pattern(pc.starts_with, str.startswith), catalyst=("StartsWith",)),
@@ -193,7 +142,7 @@ TEXT_FUNCTIONS = (
     Function("contains", _test, _with_pattern(pc.match_substring, str.__contains__), catalyst=("Contains",)),
     Function("instr", _find, _place, catalyst=("StringInstr",)),
     Function("locate", _locating, by_row(INT, _locate), aliases=("position", "charindex"), catalyst=("StringLocate",)),
-    Function("lpad", _padded, by_row(STRING, _lpad), catalyst=("StringLPad",)),
-    Function("rpad", _padded, by_row(STRING, _rpad), catalyst=("StringRPad",)),
+    Function("lpad", _padded, _lpad, catalyst=("StringLPad",)),
+    Function("rpad", _padded, _rpad, catalyst=("StringRPad",)),
     Function("split_part", _part, by_row(STRING, _split_part)),
 )

@@ -10,18 +10,18 @@ A unit that Spark does not know makes `date_trunc` and `trunc` null, it does not
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from penstock.expr.functions.function import Constants, Function, Kernel, Law, Signature, opposed, rising, rising_first
+from penstock.expr.functions.kernel_shapes import Answer, of_integers, unchanged, uniform
 from penstock.expr.functions.signatures import (
     BIGINT,
     DATE,
     INT,
     STRING,
-    SignatureOf,
     Types,
     as_int,
     clock_type,
@@ -29,12 +29,12 @@ from penstock.expr.functions.signatures import (
     is_time,
     unary,
     widen,
+    with_constant,
 )
-from penstock.expr.functions.text_functions import uniform
 from penstock.expr.kernels.cast_time import between_timestamps, in_doubt, local_micros
 from penstock.expr.kernels.civil import DAY, HOUR, MINUTE, SECOND, Int64s, add_months, month_length, to_civil, to_days
 from penstock.expr.kernels.decimals import rescaled, unscaled
-from penstock.expr.kernels.physical import all_valid, integer_vector, numbers, unchanged, valid, vector
+from penstock.expr.kernels.physical import all_valid, integer_vector, numbers, valid, vector
 from penstock.expr.kernels.vector import Vector
 from penstock.expr.kernels.zones import keep_offset, start_of_day, to_local
 from penstock.expr.types import MAX_PRECISION, TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_float, is_integer, is_numeric
@@ -47,19 +47,6 @@ _UNIT_OF |= {"YYYY": "YEAR", "YY": "YEAR", "MON": "MONTH", "MM": "MONTH", "DD": 
 _WEEKDAYS = ("THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY", "MONDAY", "TUESDAY", "WEDNESDAY")
 _WEEKDAY_OF = {name: day for day, word in enumerate(_WEEKDAYS) for name in (word, word[:3], word[:2])}
 _SAFE_DAYS = 100_000_000  # more of them may not fit a timestamp
-
-
-def _of_integers(compute: Callable[..., Int64s], to: pa.DataType = INT) -> Kernel:
-    """Days, months and other counts computed with 64 bits; a result that does not fit its type fails."""
-
-    def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
-        return integer_vector(compute(*map(_int64, arrays)), to, all_valid(*arrays))
-
-    return kernel
-
-
-def _int64(values: pa.Array) -> Int64s:
-    return numbers(values).astype(np.int64)
 
 
 def _day_of_year(days: Int64s) -> Int64s:
@@ -88,19 +75,17 @@ def truncate_days(days: Int64s, unit: str) -> Int64s:
     return to_days(year, first, np.ones_like(month))
 
 
+def _civil(part: int) -> Kernel:
+    """The year, month or day of a date."""
+    return of_integers(lambda days: to_civil(days)[part], INT)
+
+
 def _of_clock(unit: int, modulus: int) -> Kernel:
     def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
         local, failed = local_micros(arrays[0], zone)
         return vector(local // unit % modulus, INT, valid(arrays[0]), failed)
 
     return kernel
-
-
-def _truncating(unit: int, to: pa.DataType) -> SignatureOf:
-    """The unit must be a constant."""
-    arguments = [STRING, to] if unit == 0 else [to, STRING]
-    typed = exactly(arguments, to)
-    return lambda types, constants: typed(types, constants) if len(types) == 2 and constants[unit] is not None else None
 
 
 def _date_trunc(arrays: Sequence[pa.Array], zone: str) -> Vector:
@@ -127,26 +112,23 @@ def _trunc(arrays: Sequence[pa.Array], zone: str) -> Vector:
     unit = _named_unit(uniform(arrays[1]))
     if unit is None or unit not in _DATE_UNITS:
         return Vector(pa.nulls(len(arrays[0]), DATE))
-    return _of_integers(lambda days: truncate_days(days, unit), DATE)(arrays[:1], zone)
+    return of_integers(lambda days: truncate_days(days, unit))(arrays[:1], zone)
 
 
-def _make_date(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    year, month, day = map(_int64, arrays)
+def _date_of(year: Int64s, month: Int64s, day: Int64s) -> Answer:
     failed = (month < 1) | (month > 12) | (day < 1)
     month = np.where(failed, 1, month)
     failed |= day > month_length(year, month)
-    days = to_days(year, month, np.where(failed, 1, day))
-    return integer_vector(days, DATE, all_valid(*arrays), failed)
+    return to_days(year, month, np.where(failed, 1, day)), failed
 
 
 def _make_timestamp(arrays: Sequence[pa.Array], zone: str) -> Vector:
     """A time on the clock of the session's zone; 60 seconds are those of the next minute."""
-    days = _make_date(arrays[:3], zone)
-    hour, minute = map(_int64, arrays[3:5])
+    year, month, day, hour, minute = (numbers(values).astype(np.int64) for values in arrays[:5])
+    date, failed = _date_of(year, month, day)
     micros = unscaled(arrays[5], 0)
-    failed = (hour < 0) | (hour > 23) | (minute < 0) | (minute > 59) | (micros < 0) | (micros > MINUTE)
-    date = _int64(days.values)
-    failed |= (abs(date) > _SAFE_DAYS) | (False if days.failed is None else days.failed)
+    failed |= (hour < 0) | (hour > 23) | (minute < 0) | (minute > 59) | (micros < 0) | (micros > MINUTE)
+    failed |= abs(date) > _SAFE_DAYS
     local = np.where(failed, 0, date * DAY + hour * HOUR + minute * MINUTE + micros)
     instants = between_timestamps(vector(local, TIMESTAMP_NTZ, ~failed).values, TIMESTAMP, zone)
     failed |= False if instants.failed is None else instants.failed
@@ -161,29 +143,24 @@ def _time_fields(types: Types, constants: Constants) -> Signature | None:
 
 def _next_day(arrays: Sequence[pa.Array], zone: str) -> Vector:
     """The first such day of the week after a date; fails for any other word."""
-    days = _int64(arrays[0])
-    names = [_WEEKDAY_OF.get(str(name).upper(), -1) for name in arrays[1].to_pylist()]
-    weekday = np.array(names, np.int64)
+    days = numbers(arrays[0]).astype(np.int64)
+    weekday = np.array([_WEEKDAY_OF.get(str(name).upper(), -1) for name in arrays[1].to_pylist()], np.int64)
     failed = (weekday < 0) | (abs(days) > 2**31 - 16)  # where Java's integers wrap around
     return integer_vector(days + 1 + (weekday - days - 1) % 7, DATE, all_valid(*arrays), failed)
 
 
-def _as(to: pa.DataType) -> Kernel:
-    return lambda arrays, zone: vector(numbers(arrays[0]), to, valid(arrays[0]))
-
-
-def _units_since_epoch(unit: int) -> Kernel:
-    return lambda arrays, zone: vector(numbers(arrays[0]) // unit, BIGINT, valid(arrays[0]))
+def _counted(unit: int, to: pa.DataType = BIGINT) -> Kernel:
+    """How many whole units since the epoch."""
+    return of_integers(lambda values: values // unit, to)
 
 
 def _from_units(unit: int) -> Kernel:
-    def kernel(arrays: Sequence[pa.Array], zone: str) -> Vector:
-        counts = _int64(arrays[0])
+    def compute(counts: Int64s) -> Answer:
         limit = (2**63 - 1) // unit
         beyond = (counts > limit) | (counts < -limit - (unit == 1))
-        return vector(np.where(beyond, 0, counts) * unit, TIMESTAMP, valid(arrays[0]), beyond)
+        return np.where(beyond, 0, counts) * unit, beyond
 
-    return kernel
+    return of_integers(compute, TIMESTAMP)
 
 
 def _from_seconds(arrays: Sequence[pa.Array], zone: str) -> Vector:
@@ -224,46 +201,44 @@ _number = unary(is_numeric, widen, TIMESTAMP)
 # Spark casts nothing to these implicitly.
 _since_epoch = unary(lambda t: t == TIMESTAMP, result=BIGINT)
 _only_date = unary(lambda t: t == DATE, result=INT)
-_difference = _of_integers(operator.sub)
+_difference = of_integers(operator.sub, INT)
 
 TIME_FUNCTIONS = (
-    Function("year", _date_part, _of_integers(lambda days: to_civil(days)[0]), rising, catalyst=("Year",)),
-    Function("quarter", _date_part, _of_integers(lambda days: (to_civil(days)[1] + 2) // 3), catalyst=("Quarter",)),
-    Function("month", _date_part, _of_integers(lambda days: to_civil(days)[1]), catalyst=("Month",)),
-    Function(
-        "day",
-        _date_part,
-        _of_integers(lambda days: to_civil(days)[2]),
-        aliases=("dayofmonth",),
-        catalyst=("DayOfMonth",),
-    ),
-    Function("dayofweek", _date_part, _of_integers(lambda days: (days + 4) % 7 + 1), catalyst=("DayOfWeek",)),
-    Function("weekday", _date_part, _of_integers(lambda days: (days + 3) % 7), catalyst=("WeekDay",)),
-    Function("dayofyear", _date_part, _of_integers(_day_of_year), catalyst=("DayOfYear",)),
-    Function("weekofyear", _date_part, _of_integers(_week_of_year), catalyst=("WeekOfYear",)),
+    Function("year", _date_part, _civil(0), rising, catalyst=("Year",)),
+    Function("quarter", _date_part, of_integers(lambda days: (to_civil(days)[1] + 2) // 3, INT), catalyst=("Quarter",)),
+    Function("month", _date_part, _civil(1), catalyst=("Month",)),
+    Function("day", _date_part, _civil(2), aliases=("dayofmonth",), catalyst=("DayOfMonth",)),
+    Function("dayofweek", _date_part, of_integers(lambda days: (days + 4) % 7 + 1, INT), catalyst=("DayOfWeek",)),
+    Function("weekday", _date_part, of_integers(lambda days: (days + 3) % 7, INT), catalyst=("WeekDay",)),
+    Function("dayofyear", _date_part, of_integers(_day_of_year, INT), catalyst=("DayOfYear",)),
+    Function("weekofyear", _date_part, of_integers(_week_of_year, INT), catalyst=("WeekOfYear",)),
     Function("hour", _clock, _of_clock(HOUR, 24), catalyst=("Hour",)),
     Function("minute", _clock, _of_clock(MINUTE, 60), catalyst=("Minute",)),
     Function("second", _clock, _of_clock(SECOND, 60), catalyst=("Second",)),
-    Function("last_day", _date_to_date, _of_integers(_last_day, DATE), rising, catalyst=("LastDay",)),
-    Function(
-        "date_add", _shifting, _of_integers(operator.add, DATE), rising, aliases=("dateadd",), catalyst=("DateAdd",)
-    ),
-    Function("date_sub", _shifting, _of_integers(operator.sub, DATE), opposed, catalyst=("DateSub",)),
+    Function("last_day", _date_to_date, of_integers(_last_day), rising, catalyst=("LastDay",)),
+    Function("date_add", _shifting, of_integers(operator.add), rising, aliases=("dateadd",), catalyst=("DateAdd",)),
+    Function("date_sub", _shifting, of_integers(operator.sub), opposed, catalyst=("DateSub",)),
     Function("datediff", _days_between, _difference, opposed, aliases=("date_diff",), catalyst=("DateDiff",)),
-    Function("add_months", _shifting, _of_integers(add_months, DATE), rising, catalyst=("AddMonths",)),
-    Function("date_trunc", _truncating(0, TIMESTAMP), _date_trunc, _date_trunc_law, catalyst=("TruncTimestamp",)),
-    Function("trunc", _truncating(1, DATE), _trunc, _trunc_law, catalyst=("TruncDate",)),
+    Function("add_months", _shifting, of_integers(add_months), rising, catalyst=("AddMonths",)),
+    Function(
+        "date_trunc",
+        with_constant(exactly([STRING, TIMESTAMP], TIMESTAMP), 0),
+        _date_trunc,
+        _date_trunc_law,
+        catalyst=("TruncTimestamp",),
+    ),
+    Function("trunc", with_constant(exactly([DATE, STRING], DATE), 1), _trunc, _trunc_law, catalyst=("TruncDate",)),
     Function("to_date", _date_to_date, unchanged, rising),
     Function("to_timestamp", exactly([TIMESTAMP], TIMESTAMP), unchanged, rising),
-    Function("unix_date", _only_date, _as(INT), rising, catalyst=("UnixDate",)),
-    Function("date_from_unix_date", exactly([INT], DATE), _as(DATE), rising, catalyst=("DateFromUnixDate",)),
-    Function("unix_seconds", _since_epoch, _units_since_epoch(SECOND), rising, catalyst=("UnixSeconds",)),
-    Function("unix_millis", _since_epoch, _units_since_epoch(1000), rising, catalyst=("UnixMillis",)),
-    Function("unix_micros", _since_epoch, _units_since_epoch(1), rising, catalyst=("UnixMicros",)),
+    Function("unix_date", _only_date, _counted(1, INT), rising, catalyst=("UnixDate",)),
+    Function("date_from_unix_date", exactly([INT], DATE), _counted(1, DATE), rising, catalyst=("DateFromUnixDate",)),
+    Function("unix_seconds", _since_epoch, _counted(SECOND), rising, catalyst=("UnixSeconds",)),
+    Function("unix_millis", _since_epoch, _counted(1000), rising, catalyst=("UnixMillis",)),
+    Function("unix_micros", _since_epoch, _counted(1), rising, catalyst=("UnixMicros",)),
     Function("timestamp_seconds", _number, _from_seconds, rising, catalyst=("SecondsToTimestamp",)),
     Function("timestamp_millis", _integral, _from_units(1000), rising, catalyst=("MillisToTimestamp",)),
     Function("timestamp_micros", _integral, _from_units(1), rising, catalyst=("MicrosToTimestamp",)),
-    Function("make_date", exactly([INT, INT, INT], DATE), _make_date, catalyst=("MakeDate",)),
+    Function("make_date", exactly([INT, INT, INT], DATE), of_integers(_date_of, DATE), catalyst=("MakeDate",)),
     Function("make_timestamp", _time_fields, _make_timestamp, catalyst=("MakeTimestamp",)),
     Function("next_day", exactly([DATE, STRING], DATE), _next_day, rising_first, catalyst=("NextDay",)),
 )

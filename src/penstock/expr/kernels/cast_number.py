@@ -72,7 +72,7 @@ def decimal_to_integer(values: pa.Array, to: pa.DataType) -> Vector:
     """
     if values.type.precision > NARROW_DIGITS and to != pa.int64():
         return float_to_integer(decimal_to_float(values, pa.float64()).values, to)
-    return integer_vector(truncated(unscaled(values, 0), values.type.scale), to, valid(values))
+    return integer_vector(truncated(unscaled(values, 0), 10**values.type.scale), to, valid(values))
 
 
 def decimal_to_float(values: pa.Array, to: pa.DataType) -> Vector:

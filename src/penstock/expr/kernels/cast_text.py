@@ -15,7 +15,6 @@ Strings repeat, so each distinct value is read once.
 from __future__ import annotations
 
 import re
-from datetime import date
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 
 import numpy as np
@@ -24,10 +23,10 @@ import pyarrow.compute as pc
 
 from penstock.expr.kernels.cast_number import narrow_parsed
 from penstock.expr.kernels.cast_time import in_doubt, local_micros, timestamps_from_local
-from penstock.expr.kernels.civil import DAY, SECOND, month_length, to_civil, to_days
+from penstock.expr.kernels.civil import DAY, SECOND, month_length, to_days
 from penstock.expr.kernels.decimals import from_unscaled, to_unscaled
 from penstock.expr.kernels.physical import by_distinct, numbers, valid, vector
-from penstock.expr.kernels.vector import Mask, Vector, union
+from penstock.expr.kernels.vector import Vector, union
 from penstock.expr.kernels.zone_rules import region_names
 from penstock.expr.kernels.zones import fixed_offset, from_local
 from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ, integer_range
@@ -53,10 +52,11 @@ _LONGEST_NUMBER = 120
 _EXACT = Context(prec=400)
 
 
-def parse_integer(text: str) -> int:
+def parse_integer(text: str, to: pa.DataType) -> int:
     """Digits with a sign; no point, no exponent."""
     trimmed = text.strip(_TRIM_ALL)
-    if len(trimmed) > _LONGEST_NUMBER or not _INTEGER.fullmatch(trimmed):
+    low, high = integer_range(to)
+    if len(trimmed) > _LONGEST_NUMBER or not _INTEGER.fullmatch(trimmed) or not low <= int(trimmed) <= high:
         raise ValueError(text)
     return int(trimmed)
 
@@ -128,19 +128,8 @@ def parse_timestamp(text: str) -> tuple[int, str | None]:
 
 
 def string_to_integer(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
-    """Fails outside the range of the target."""
     plain = _all_plain(values, r"^-?[0-9]{1,18}$", to)
-    if plain is not None:
-        return Vector(plain)
-    low, high = integer_range(to)
-
-    def read(text: str) -> int:
-        integer = parse_integer(text)
-        if not low <= integer <= high:
-            raise ValueError(text)
-        return integer
-
-    return by_distinct(values, to, read)
+    return Vector(plain) if plain is not None else by_distinct(values, to, lambda text: parse_integer(text, to))
 
 
 def string_to_float(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
@@ -150,12 +139,10 @@ def string_to_float(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
 
 
 def string_to_decimal(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
-    """HALF_UP at the scale of the target."""
     return by_distinct(values, to, lambda text: parse_decimal(text, to))
 
 
 def string_to_date(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
-    """See `parse_date`."""
     plain = _all_plain(values, r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}$", to)
     return Vector(plain) if plain is not None else by_distinct(values, to, parse_date)
 
@@ -168,8 +155,8 @@ def string_to_timestamp(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
     local = by_distinct(values, TIMESTAMP_NTZ, _local_only)
     zoned = by_distinct(values, TIMESTAMP, _instant_only)
     zoneless = timestamps_from_local(numbers(local.values), valid(local.values), zone)
-    failed = union(zoneless.failed, _both(local, zoned))
-    return Vector(pc.coalesce(zoneless.values, zoned.values), failed)
+    neither = None if local.failed is None or zoned.failed is None else local.failed & zoned.failed
+    return Vector(pc.coalesce(zoneless.values, zoned.values), union(zoneless.failed, neither))
 
 
 def _all_plain(values: pa.Array, pattern: str, to: pa.DataType) -> pa.Array | None:
@@ -208,10 +195,6 @@ def _instant_only(text: str) -> int:
     return int(from_local(np.array([micros]), zone)[0])
 
 
-def _both(left: Vector, right: Vector) -> Mask | None:
-    return None if left.failed is None or right.failed is None else left.failed & right.failed
-
-
 def _known_zone(name: str) -> str:
     if fixed_offset(name) is None and name not in region_names():
         raise ValueError(name)
@@ -226,14 +209,12 @@ def _days(year: int, month: int = 1, day: int = 1) -> int:
 
 
 def _written_day(days: int) -> str:
-    year, month, day = (int(part[0]) for part in to_civil(np.array([days])))
-    if not date.min.year <= year <= date.max.year:
+    day = str(np.datetime64(days, "D"))
+    if len(day) != len("yyyy-MM-dd") or day < "0001":
         raise ValueError(days)
-    return f"{year:04}-{month:02}-{day:02}"
+    return day
 
 
 def _written_micros(micros: int) -> str:
-    seconds, fraction = divmod(micros % DAY, SECOND)
-    clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    shown = f".{fraction:06}".rstrip("0") if fraction else ""
-    return f"{_written_day(micros // DAY)} {clock}{shown}"
+    clock = str(np.datetime64(micros % DAY, "us"))[11:]
+    return f"{_written_day(micros // DAY)} {clock.rstrip('0').rstrip('.') if '.000000' not in clock else clock[:8]}"

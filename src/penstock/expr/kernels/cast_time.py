@@ -47,14 +47,6 @@ def local_micros(values: pa.Array, zone: str) -> tuple[Int64s, Mask]:
     return to_local(np.where(doubtful, 0, stored), zone), doubtful
 
 
-def local_days(values: pa.Array, zone: str) -> tuple[Int64s, Mask]:
-    """The day that the calendar shows, and the rows that fail."""
-    if values.type == _DATE:
-        return numbers(values).astype(np.int64), np.zeros(len(values), np.bool_)
-    local, failed = local_micros(values, zone)
-    return local // DAY, failed
-
-
 def date_to_timestamp(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
     """The start of the day, in the session's zone for a TIMESTAMP."""
     local, failed = local_micros(values, zone)
@@ -66,8 +58,8 @@ def date_to_timestamp(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
 
 def timestamp_to_date(values: pa.Array, to: pa.DataType, zone: str) -> Vector:
     """The day on which an instant falls."""
-    days, failed = local_days(values, zone)
-    return vector(days, to, valid(values), failed)
+    local, failed = local_micros(values, zone)
+    return vector(local // DAY, to, valid(values), failed)
 
 
 def between_timestamps(values: pa.Array, to: pa.DataType, zone: str) -> Vector:

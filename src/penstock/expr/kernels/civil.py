@@ -40,7 +40,6 @@ def to_civil(days: npt.NDArray[np.integer]) -> tuple[Int64s, Int64s, Int64s]:
 
 
 def month_length(year: Int64s, month: Int64s) -> Int64s:
-    """The number of days in each month."""
     first = np.ones_like(month)
     return to_days(year, month + 1, first) - to_days(year, month, first)
 

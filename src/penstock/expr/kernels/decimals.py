@@ -66,23 +66,26 @@ def rescaled(integers: Numbers, scale: int, to_scale: int) -> Numbers:
     """The same numbers at another scale, rounded HALF_UP: away from zero at a tie."""
     if to_scale >= scale:
         return np.asarray(integers * 10 ** (to_scale - scale))
-    unit = 10 ** (scale - to_scale)
+    return half_up(integers, 10 ** (scale - to_scale))
+
+
+def half_up(integers: Numbers, unit: int) -> Numbers:
+    """How many of a unit, a power of ten, they are, rounded HALF_UP."""
     rounded = (abs(integers) + unit // 2) // unit
     return np.asarray(np.where(integers < 0, -rounded, rounded))
 
 
-def truncated(integers: Numbers, scale: int) -> Numbers:
-    """The whole part, cut towards zero."""
-    whole = abs(integers) // 10**scale
+def truncated(integers: Numbers, unit: int) -> Numbers:
+    """How many of a unit they are, cut towards zero."""
+    whole = abs(integers) // unit
     return np.asarray(np.where(integers < 0, -whole, whole))
 
 
 def decimal_vector(integers: Numbers, to: pa.DataType, known: Mask, failed: Mask | None = None) -> Vector:
     """A vector of decimals from unscaled integers at the scale of `to`; rows with too many digits fail."""
-    wrong = np.asarray(abs(integers) >= 10**to.precision if to.precision < 19 else _wide_at(integers, to), np.bool_)
+    wrong = np.asarray(abs(integers) >= 10**to.precision, np.bool_) & known
     if failed is not None:
-        wrong = wrong | failed
-    wrong = wrong & known
+        wrong |= failed & known
     shown = known & ~wrong
     kept = np.where(shown, integers, 0)
     words = np.empty((len(kept), 2), np.int64)
@@ -94,9 +97,3 @@ def decimal_vector(integers: Numbers, to: pa.DataType, known: Mask, failed: Mask
     validity = None if shown.all() else pa.py_buffer(np.packbits(shown, bitorder="little").tobytes())
     values = pa.Array.from_buffers(to, len(kept), [validity, pa.py_buffer(words.tobytes())])
     return Vector(values, wrong if wrong.any() else None)
-
-
-def _wide_at(integers: Numbers, to: pa.DataType) -> Numbers:
-    if integers.dtype != object:
-        return np.zeros(len(integers), np.bool_)
-    return np.asarray(abs(integers) >= 10**to.precision, np.bool_)

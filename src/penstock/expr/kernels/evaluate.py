@@ -20,15 +20,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.errors import EvaluationError
+from penstock.errors import EvaluationError, shortened
 from penstock.expr import tree
 from penstock.expr.functions import function_registry as functions
 from penstock.expr.kernels.cast import cast as cast_values
 from penstock.expr.kernels.cast import castable, fails_as_spark
 from penstock.expr.kernels.compare import compare, is_member
 from penstock.expr.kernels.like import match, parts_of
-from penstock.expr.kernels.physical import mask_of
-from penstock.expr.kernels.python_values import from_arrow, to_arrow
+from penstock.expr.kernels.physical import from_arrow, mask_of, to_arrow
 from penstock.expr.kernels.vector import Mask, Vector, union
 from penstock.expr.text_size import GROWTH, MAX_TEXT_BYTES, text_bytes
 from penstock.expr.tree import And, Call, Cast, Compare, Expr, In, IsNull, Like, Literal, Lookup, Not, Or
@@ -166,7 +165,6 @@ def as_type(array: pa.Array, to: pa.DataType) -> pa.Array:
 
 
 def _evaluate_node(node: Expr, below: tuple[Vector, ...], size: _Size, zone: str) -> Vector:
-    count = size.rows
     match node:
         case And() | Or():
             return _connect(node, below)
@@ -184,14 +182,15 @@ def _evaluate_node(node: Expr, below: tuple[Vector, ...], size: _Size, zone: str
             return Vector(is_member(below[0].values, members, has_null), below[0].failed)
         case Like() if node.child.type == pa.string():
             parts = parts_of(node.pattern, node.escape)
-            return _all_failed(node, count) if parts is None else Vector(match(below[0].values, parts), below[0].failed)
+            if parts is not None:
+                return Vector(match(below[0].values, parts), below[0].failed)
         case Cast() if node.child.type is not None and castable(node.child.type, node.type):
             return _cast(node, below[0], zone)
         case Call():
             return _call(node, below, size, zone)
         case Lookup() if node.type is not None and pa.types.is_map(node.container.type):
             return _call(Call("element_at", node.children, node.type), below, size, zone)
-    return _all_failed(node, count)
+    return _all_failed(node, size.rows)
 
 
 def _connect(node: And | Or, below: tuple[Vector, ...]) -> Vector:
@@ -214,18 +213,16 @@ def _cast(node: Cast, child: Vector, zone: str) -> Vector:
 
 
 def _call(node: Call, below: tuple[Vector, ...], size: _Size, zone: str) -> Vector:
-    count = size.rows
-    chooser = functions.CHOOSERS.get(node.name)
-    if chooser is not None and node.type is not None:
-        return chooser(below, zone)
     function = functions.find(node.name)
     if function is None or node.type is None:
-        return _all_failed(node, count)
-    if count == 0:
+        return _all_failed(node, size.rows)
+    if function.chooses:
+        return function.kernel(below, zone)
+    if size.rows == 0:
         return Vector(pa.nulls(0, node.type))
     arrays = [b.values for b in below]
     if node.type == pa.string() and text_bytes(node.name, arrays) > size.text_bytes:
-        return _all_failed(node, count)
+        return _all_failed(node, size.rows)
     vector = function.kernel(arrays, zone)
     return Vector(vector.values, union(vector.failed, *(b.failed for b in below)))
 
@@ -238,5 +235,4 @@ def _all_failed(node: Expr, count: int) -> Vector:
 
 def short(expr: Expr) -> str:
     """The expression as text of an error."""
-    text = str(expr)
-    return text if len(text) <= 120 else text[:117] + "..."
+    return shortened(str(expr), 120)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from penstock.expr.kernels.evaluate import Rows, evaluate, short
-from penstock.expr.kernels.python_values import from_arrow
+from penstock.expr.kernels.physical import from_arrow
 from penstock.expr.kernels.vector import Vector
 from penstock.expr.text_size import MAX_TEXT_BYTES, text_bytes
 from penstock.expr.tree import Call, Cast, Expr, terms_of

@@ -11,6 +11,7 @@ the end of the pattern; such a pattern has no parts (None) and is left to Spark 
 from __future__ import annotations
 
 import re
+from itertools import groupby
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,27 +25,19 @@ Part = str | tuple[str]
 def parts_of(pattern: str, escape: str) -> list[Part] | None:
     """The pattern as literal stretches and wildcards; None when Spark would refuse it."""
     parts: list[Part] = []
-    text: list[str] = []
-    i = 0
-    while i < len(pattern):
-        c = pattern[i]
+    characters = iter(pattern)
+    for c in characters:
         if c == escape:
-            i += 1
-            if i == len(pattern) or pattern[i] not in (ANY, ONE, escape):
+            c = next(characters, "")
+            if c not in (ANY, ONE, escape):
                 return None
-            text.append(pattern[i])
-        elif c in (ANY, ONE):
-            if text:
-                parts.append("".join(text))
-                text = []
-            if not (c == ANY and parts and parts[-1] == (ANY,)):
-                parts.append((c,))
-        else:
-            text.append(c)
-        i += 1
-    if text:
-        parts.append("".join(text))
-    return parts
+            parts.append(c)
+        elif c not in (ANY, ONE):
+            parts.append(c)
+        elif c == ONE or parts[-1:] != [(ANY,)]:
+            parts.append((c,))
+    stretches = ((kind, list(group)) for kind, group in groupby(parts, type))
+    return [part for kind, group in stretches for part in (["".join(map(str, group))] if kind is str else group)]
 
 
 def prefix_of(parts: list[Part]) -> tuple[str, bool]:

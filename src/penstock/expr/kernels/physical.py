@@ -1,8 +1,9 @@
-"""Arrow arrays as NumPy arrays of physical values, and back.
+"""Arrow arrays as NumPy arrays or Python lists of physical values, and back.
 
-A date is its days, a timestamp its microseconds, a boolean itself. Nulls become zero in NumPy, so every
-kernel computes over them without harm, and become null again in Arrow. Rows that failed are null as well, so
-that a value which must not be read is at least not a plausible one.
+A date is its days, a timestamp its microseconds, a boolean itself; a decimal of a list is a `Decimal`. Literals and
+keys are held in this form. Nulls become zero in NumPy, so every kernel computes over them without harm, and become null
+again in Arrow. Rows that failed are null as well, so that a value which must not be read is at least not a plausible
+one.
 """
 
 from __future__ import annotations
@@ -17,11 +18,34 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.expr.kernels.vector import Mask, Vector
-from penstock.expr.types import integer_range
+from penstock.expr.types import integer_range, is_float, is_timestamp
 
 Numbers = npt.NDArray[Any]
 
-_STORAGE = {"date32[day]": pa.int32(), "timestamp[us]": pa.int64(), "timestamp[us, tz=UTC]": pa.int64()}
+
+def _storage(t: pa.DataType) -> pa.DataType:
+    """The type of the physical values."""
+    if is_timestamp(t):
+        return pa.int64()
+    return pa.int32() if t == pa.date32() else t
+
+
+def to_arrow(values: Sequence[Any], t: pa.DataType) -> pa.Array:
+    """Physical values as an array.
+
+    >>> to_arrow([0, None], pa.date32()).to_pylist()
+    [datetime.date(1970, 1, 1), None]
+    """
+    if is_float(t):
+        values = [None if value is None else float(value) for value in values]
+    storage = _storage(t)
+    return pa.array(values, t) if storage is t else pa.array(values, storage).view(t)
+
+
+def from_arrow(values: pa.Array) -> list[Any]:
+    """An array as physical values."""
+    storage = _storage(values.type)
+    return list((values if storage is values.type else values.view(storage)).to_pylist())
 
 
 def numbers(values: pa.Array) -> Numbers:
@@ -30,7 +54,7 @@ def numbers(values: pa.Array) -> Numbers:
     >>> numbers(pa.array([1, None], pa.date32()))
     array([1, 0], dtype=int32)
     """
-    stored = values.view(_STORAGE[str(values.type)]) if str(values.type) in _STORAGE else values
+    stored = values.view(_storage(values.type))
     if stored.null_count:
         stored = stored.fill_null(False if pa.types.is_boolean(stored.type) else 0)
     return np.asarray(stored.to_numpy(zero_copy_only=False))
@@ -61,8 +85,10 @@ def row_codes(columns: Sequence[pa.Array], count: int) -> npt.NDArray[np.int64]:
     codes = np.zeros(count, np.int64)
     for column in columns:
         encoded = column.dictionary_encode(null_encoding="encode")
-        own = encoded.indices.to_numpy(zero_copy_only=False)
-        codes = np.unique(codes * max(1, len(encoded.dictionary)) + own, return_inverse=True)[1]
+        size = max(1, len(encoded.dictionary))
+        if codes.max(initial=0) > (1 << 62) // size:
+            codes = np.unique(codes, return_inverse=True)[1]
+        codes = codes * size + encoded.indices.to_numpy(zero_copy_only=False)
     return codes
 
 
@@ -72,7 +98,7 @@ def vector(values: Numbers, to: pa.DataType, known: Mask, failed: Mask | None = 
     if wrong is not None and not wrong.any():
         wrong = None
     shown = known if wrong is None else known & ~wrong
-    storage = _STORAGE.get(str(to), to)
+    storage = _storage(to)
     typed = values.astype(storage.to_pandas_dtype(), copy=False)
     mask = None if shown.all() else ~shown
     return Vector(pa.array(typed, storage, mask=mask, from_pandas=False).view(to), wrong)
@@ -80,7 +106,7 @@ def vector(values: Numbers, to: pa.DataType, known: Mask, failed: Mask | None = 
 
 def integer_vector(values: Numbers, to: pa.DataType, known: Mask, failed: Mask | None = None) -> Vector:
     """A vector of integers, dates or timestamps; rows outside of the range of the type fail."""
-    low, high = integer_range(_STORAGE.get(str(to), to))
+    low, high = integer_range(_storage(to))
     outside = np.asarray((values < low) | (values > high), np.bool_)
     return vector(np.where(outside, 0, values), to, known, outside if failed is None else outside | failed)
 
@@ -91,11 +117,6 @@ def blank_failed(values: pa.Array, failed: Mask) -> Vector:
     if not wrong.any():
         return Vector(values)
     return Vector(pc.if_else(pa.array(wrong), pa.scalar(None, values.type), values), wrong)
-
-
-def unchanged(arrays: Sequence[pa.Array], zone: str) -> Vector:
-    """The kernel of a function that is its first argument, cast as its signature says."""
-    return Vector(arrays[0])
 
 
 def fail_all(values: pa.Array, to: pa.DataType) -> Vector:
@@ -116,7 +137,6 @@ def by_distinct(values: pa.Array, to: pa.DataType, read: Callable[[Any], Any]) -
             results.append(read(item))
         except ValueError:
             results.append(None)
-    storage = _STORAGE.get(str(to), to)
-    computed = pa.array(results, storage).view(to).take(encoded.indices)
+    computed = pa.array(results, _storage(to)).view(to).take(encoded.indices)
     failed = valid(values) & ~valid(computed)
     return Vector(computed, failed if failed.any() else None)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from penstock.errors import PenstockError
-from penstock.expr.kernels.python_values import from_arrow
+from penstock.expr.kernels.physical import from_arrow
 from penstock.expr.sql_text import quote_name
 from penstock.expr.tree import Column
 from penstock.formats.format_registry import DEFAULT

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from penstock.errors import LakeError
-from penstock.expr.kernels.python_values import from_arrow
+from penstock.expr.kernels.physical import from_arrow
 from penstock.expr.sql_text import literal_sql, quote_name, quote_text
 from penstock.expr.tree import Literal
 from penstock.expr.types import is_nested, type_name

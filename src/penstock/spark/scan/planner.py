@@ -25,7 +25,7 @@ import pyarrow as pa
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
 from penstock.errors import PenstockError
-from penstock.expr.kernels.python_values import from_arrow
+from penstock.expr.kernels.physical import from_arrow
 from penstock.expr.types import is_decimal, is_float
 from penstock.spark.session.session import remember_error
 

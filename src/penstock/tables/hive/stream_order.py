@@ -28,7 +28,7 @@ import pyarrow as pa
 
 from penstock.errors import LakeError, LayoutError
 from penstock.expr.kernels.cast import cast
-from penstock.expr.kernels.python_values import from_arrow
+from penstock.expr.kernels.physical import from_arrow
 from penstock.expr.sql_text import quote_name, quote_text
 from penstock.expr.tree import Expr
 from penstock.expr.types import TIMESTAMP, is_integer, is_timestamp, type_name

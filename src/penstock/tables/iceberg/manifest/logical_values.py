@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from pyiceberg.conversions import from_json
 
-from penstock.expr.kernels.python_values import from_arrow, to_arrow
+from penstock.expr.kernels.physical import from_arrow, to_arrow
 from penstock.expr.kernels.vector import Mask
 from penstock.expr.tree import TRUE
 from penstock.formats.manifest_record import LogicalTuples, read_tuples
