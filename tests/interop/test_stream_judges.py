@@ -120,7 +120,7 @@ def test_what_a_stream_wrote_is_read_by_the_runtime(lake: penstock.Lake, runtime
     for number in (0, 1, 1, 2):
         rows = _rows(number)
         job = write.prepare(table.refresh())
-        write.add_batch(table, job, write.produce(job, rows), StreamBatch("query", number))
+        write.add_batch(table, write.produce(job, rows), StreamBatch("query", number))
     found = runtime.ask(run, "SELECT id, app FROM penstock.web.sunk ORDER BY id")
     assert found == [(i, f"app{i % 7}") for i in range(300)]
     summaries = runtime.ask(run, "SELECT summary['penstock.stream.batch-id'] FROM penstock.web.sunk.snapshots")

@@ -5,26 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
+from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
+from pyiceberg.schema import Schema, assign_fresh_schema_ids
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.transforms import parse_transform
+from pyiceberg.types import NestedField
 
-from penstock.errors import LakeError, SchemaError, TableExistsError, name_hint
+from penstock.errors import LakeError, SchemaError, name_hint
 from penstock.expr.schema import as_schema
 from penstock.lake.layout.coalesce import Coalesce
-from penstock.lake.layout.table_layout import Layout, rule_properties, typed_rule, with_rule
-from penstock.lake.write.data_files import check_format
+from penstock.lake.layout.table_layout import Layout, rule_properties
+from penstock.lake.write.data_files import file_format
 from penstock.lake.write.new_sidecars import schema_with_sidecars
 from penstock.maps.shred_rule import Shred
 from penstock.tables.partitioning import parse_field
-
-if TYPE_CHECKING:
-    from pyiceberg.catalog import Catalog
-    from pyiceberg.partitioning import PartitionSpec
-    from pyiceberg.schema import Schema
-    from pyiceberg.table import Table
-    from pyiceberg.table.metadata import TableMetadata
-    from pyiceberg.types import NestedField
 
 _SMALL_INTEGERS = {pa.int8(), pa.int16()}
 
@@ -50,31 +47,18 @@ def define(
     if int(properties.get("format-version", 2)) > 2:
         message = f"tables of format version {properties['format-version']} can be read and not written yet"
         raise LakeError(message, hint="make it one of version 2")
-    check_format(properties)
+    file_format(properties)
     last_id, last_field_id = (replaced.last_column_id, replaced.last_partition_id) if replaced else (0, None)
     iceberg, hot = schema_with_sidecars(iceberg_schema(schema), shred, last_id)
     spec = partition_spec(iceberg, partition_by, last_field_id)
-    own = hot if rule is None else hot | _rule_properties(iceberg, spec, rule)
-    return Definition(iceberg, spec, {**properties, **own})
-
-
-def create(catalog: Catalog, name: str, new: Definition, location: str | None = None) -> Table:
-    """Make a table in a catalog; PyIceberg's object."""
-    from pyiceberg.exceptions import TableAlreadyExistsError
-
-    namespace = name.rpartition(".")[0]
-    if not namespace:
-        raise LakeError(f"invalid table name {name!r}", hint="write namespace.name")
-    catalog.create_namespace_if_not_exists(namespace)
-    try:
-        return catalog.create_table(name, new.schema, location, new.spec, properties=dict(new.properties))
-    except TableAlreadyExistsError:
-        raise TableExistsError(f"there is a table {name} already", hint=f"open it: lake.table({name!r})") from None
+    if rule is not None:
+        hot |= rule_properties(Layout(iceberg, spec), [spec], rule)
+    return Definition(iceberg, spec, {**properties, **hot})
 
 
 def iceberg_schema(schema: Any) -> Schema:
     """Iceberg's schema of DDL text, of Arrow's, Iceberg's or Spark's schema."""
-    from pyiceberg.schema import Schema, assign_fresh_schema_ids
+    from pyiceberg.io.pyarrow import _pyarrow_to_schema_without_ids
 
     if isinstance(schema, Schema):
         return assign_fresh_schema_ids(schema)
@@ -84,7 +68,8 @@ def iceberg_schema(schema: Any) -> Schema:
     void = next((f.name for f in arrow if pa.types.is_null(f.type)), None)
     if void is not None:
         raise SchemaError(f"column {void} has no type: all of its values are NULL", hint="cast it to a type")
-    return _from_arrow(pa.schema([f.with_type(_known(f.type)) for f in arrow]))
+    known = pa.schema([f.with_type(_known(f.type)) for f in arrow])
+    return assign_fresh_schema_ids(_pyarrow_to_schema_without_ids(known))
 
 
 def partition_spec(
@@ -94,9 +79,6 @@ def partition_spec(
 
     Its fields are numbered behind the last one that the table has had.
     """
-    from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
-    from pyiceberg.transforms import parse_transform
-
     first = PARTITION_FIELD_ID_START if last_field_id is None else last_field_id + 1
     fields, names = [], set[str]()
     for i, text in enumerate(_texts(partition_by)):
@@ -112,12 +94,6 @@ def partition_spec(
         names.add(name.lower())
         fields.append(PartitionField(source.field_id, first + i, applied, name))
     return PartitionSpec(*fields)
-
-
-def _rule_properties(schema: Schema, spec: PartitionSpec, rule: Coalesce) -> dict[str, str]:
-    typed = typed_rule(schema, rule)
-    with_rule(Layout(schema, spec), [spec], typed)  # whether the table is partitioned by the rule's columns
-    return rule_properties(schema, typed)
 
 
 def _texts(partition_by: str | Sequence[str]) -> list[str]:
@@ -145,10 +121,3 @@ def _known(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(kind):
         return pa.struct([f.with_type(_known(f.type)) for f in kind])
     return kind
-
-
-def _from_arrow(arrow: pa.Schema) -> Schema:
-    from pyiceberg.io.pyarrow import _pyarrow_to_schema_without_ids
-    from pyiceberg.schema import assign_fresh_schema_ids
-
-    return assign_fresh_schema_ids(_pyarrow_to_schema_without_ids(arrow))

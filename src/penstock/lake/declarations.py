@@ -33,18 +33,18 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class Declarations:
-    """The layouts that are declared in a warehouse."""
+    """The layouts that are declared in a warehouse; without one there are none."""
 
-    warehouse: Path
+    warehouse: Path | None
 
     def has(self, name: str) -> bool:
         """Whether a layout is declared under a name."""
-        return _NAME.fullmatch(name) is not None and self._path(name).exists()
+        return self.warehouse is not None and _NAME.fullmatch(name) is not None and self._path(name).exists()
 
     def names(self) -> list[str]:
         """The names of all layouts."""
-        root = self.warehouse / "penstock" / "tables"
-        return [f"{path.parent.name}.{path.stem}" for path in root.glob("*/*.json")]
+        paths = () if self.warehouse is None else self.warehouse.glob("penstock/tables/*/*.json")
+        return [f"{path.parent.name}.{path.stem}" for path in paths]
 
     def roots(self) -> dict[str, str]:
         """Where each layout lies."""
@@ -86,6 +86,9 @@ class Declarations:
         return declared
 
     def _path(self, name: str) -> Path:
+        if self.warehouse is None:
+            hint = "connect with a warehouse too: penstock.connect('./warehouse', catalog=…)"
+            raise LakeError("declarations need a warehouse to lie in", hint=hint)
         if not _NAME.fullmatch(name):
             hint = "write namespace.name, in letters, digits and underscores"
             raise LakeError(f"invalid table name {name!r}", hint=hint)

@@ -7,15 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, TableAlreadyExistsError
+from pyiceberg.table import Table
 
 from penstock.errors import LakeError, TableExistsError, TableNotFoundError
 from penstock.expr.bind import Context
-from penstock.lake.create import create, define
+from penstock.lake.create import define
 from penstock.lake.declarations import Declarations
-from penstock.lake.drop import drop
 from penstock.lake.layout.coalesce import Coalesce, as_rule
-from penstock.lake.maintain.other_tables import all_tables
+from penstock.lake.maintain.unneeded_files import all_tables, removable_files, remove_files
 from penstock.lake.managed_table import ManagedTable
 from penstock.lake.namespaces import Namespaces
 from penstock.maps.shred_rule import ShredRules, as_rules
@@ -28,10 +31,6 @@ from penstock.tables.iceberg.metadata.catalogs import (
     open_catalog,
     sources_of,
 )
-
-if TYPE_CHECKING:
-    from pyiceberg.catalog import Catalog
-    from pyiceberg.table import Table
 
 
 @dataclass(frozen=True)
@@ -51,9 +50,9 @@ class Lake:
         return embedded_catalog(self.warehouse)
 
     @property
-    def declarations(self) -> Declarations | None:
-        """The layouts that are declared; they need a warehouse to lie in."""
-        return None if self.warehouse is None else Declarations(self.warehouse)
+    def declarations(self) -> Declarations:
+        """The layouts that are declared."""
+        return Declarations(self.warehouse)
 
     def create_table(
         self,
@@ -74,11 +73,21 @@ class Lake:
         `{"headers": "auto"}`, or `{"headers": penstock.Shred("content-type", mode="mirror")}`.
         `location` is the folder of its files, where the catalog is not to choose one.
         """
-        if self.declarations is not None and self.declarations.has(name):
+        if not name.rpartition(".")[0]:
+            raise LakeError(f"invalid table name {name!r}", hint="write namespace.name")
+        if self.declarations.has(name):
             raise TableExistsError(f"{name} is a declared layout", hint="make the table under another name")
         with clear_errors("the catalog", {}):
             definition = define(schema, partition_by, as_rule(coalesce), as_rules(shred), properties or {})
-            made = create(self.catalog, name, definition, location)
+            self.namespaces.create_if_missing(name.rpartition(".")[0])
+            try:
+                made = self.catalog.create_table(
+                    name, definition.schema, location, definition.spec, properties=dict(definition.properties)
+                )
+            except TableAlreadyExistsError:
+                raise TableExistsError(
+                    f"there is a table {name} already", hint=f"open it: lake.table({name!r})"
+                ) from None
         return self._managed(made, name)
 
     def register(self, name: str, table: HiveTable) -> HiveTable:
@@ -86,9 +95,6 @@ class Lake:
 
         Credentials are not kept: they come from PyIceberg's configuration when the table is opened by its name.
         """
-        if self.declarations is None:
-            hint = "connect with a warehouse too: penstock.connect('./warehouse', catalog=…)"
-            raise LakeError("declarations need a warehouse to lie in", hint=hint)
         if self._has_iceberg(name):
             raise LakeError(f"{name} is an Iceberg table", hint="register the layout under another name")
         self.declarations.save(name, table)
@@ -96,21 +102,18 @@ class Lake:
 
     def table(self, name: str) -> HiveTable | ManagedTable:
         """Open a table by its name: a declared layout, or an Iceberg table of the catalog."""
-        declared = self.declarations
-        if declared is not None and declared.has(name):
-            return declared.open(name)
-        return self._iceberg(name)
+        return self.declarations.open(name) if self.declarations.has(name) else self._iceberg(name)
 
     def writable_table(self, name: str) -> ManagedTable:
         """Open a table for writing or maintenance; a declared layout is an error."""
-        if self.declarations is not None and self.declarations.has(name):
+        if self.declarations.has(name):
             message = f"{name} is a Hive layout, which Penstock does not write"
             raise LakeError(message, hint="name another table; penstock ingest writes the rows of a layout to one")
         return self._iceberg(name)
 
     def tables(self) -> list[str]:
         """The names of all tables, in order."""
-        names = set(self.declarations.names() if self.declarations is not None else ())
+        names = set(self.declarations.names())
         if self.has_catalog():
             with clear_errors("the catalog", {}):
                 names.update(".".join(name) for name in all_tables(self.catalog))
@@ -118,22 +121,26 @@ class Lake:
 
     def has_table(self, name: str) -> bool:
         """Whether there is a declared layout or an Iceberg table of this name."""
-        return (self.declarations is not None and self.declarations.has(name)) or self._has_iceberg(name)
+        return self.declarations.has(name) or self._has_iceberg(name)
 
     def drop_table(self, name: str, *, purge: bool = False) -> None:
         """Remove a table from the lake. Its files stay, unless `purge` is set; those of a layout always stay."""
-        if self.declarations is not None and self.declarations.has(name):
+        if self.declarations.has(name):
             if purge:
                 hint = "drop it without purge; remove the files by hand if they are not needed"
                 raise LakeError(f"{name} is a Hive layout, whose files are not Penstock's", hint=hint)
             self.declarations.remove(name)
             return
-        layouts = {} if self.declarations is None else self.declarations.roots()
-        drop(self._iceberg(name), layouts, purge=purge)
+        table = self._iceberg(name)
+        # Looked for before the table is dropped: an error leaves everything as it was.
+        files = removable_files(table.table, table.sources, self.declarations.roots()) if purge else []
+        with clear_errors("the catalog", {}):
+            self.catalog.drop_table(name)
+        remove_files(table.sources.io, files)
 
     def unregister(self, name: str) -> None:
         """Remove the declaration of a Hive layout; its files stay."""
-        if self.declarations is None or not self.declarations.has(name):
+        if not self.declarations.has(name):
             raise TableNotFoundError(f"no layout is declared as {name!r}", hint="see lake.tables()")
         self.declarations.remove(name)
 
@@ -141,7 +148,7 @@ class Lake:
         """Give a table another name, or another namespace; its files stay where they are."""
         if self.has_table(new_name):
             raise TableExistsError(f"there is a table {new_name} already", hint="choose another name")
-        if self.declarations is not None and self.declarations.has(name):
+        if self.declarations.has(name):
             self.declarations.rename(name, new_name)
             return
         self._iceberg(name)
@@ -163,8 +170,6 @@ class Lake:
         return bridge.sql(self, text, spark)
 
     def _iceberg(self, name: str) -> ManagedTable:
-        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
-
         if "." not in name.strip("."):
             raise LakeError(f"invalid table name {name!r}", hint="write namespace.name")
         if self.has_catalog():
@@ -182,9 +187,8 @@ class Lake:
 
     def _managed(self, table: Table, name: str) -> ManagedTable:
         """A table that PyIceberg has opened in the catalog."""
-        return ManagedTable(
-            name, table, sources_of(table), declarations=self.declarations, context=Context(self.timezone)
-        )
+        sources, context = sources_of(table), Context(self.timezone)
+        return ManagedTable(name, table, sources, declarations=self.declarations, context=context)
 
     def has_catalog(self) -> bool:
         """Whether there is a catalog: that of a warehouse is made with its first table."""

@@ -7,7 +7,6 @@ It reads like any Iceberg table. The object is the newest version that it has se
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,19 +15,19 @@ from penstock.expr.tree import Expr, Lookup
 from penstock.lake.advise.advice import Advice
 from penstock.lake.advise.advise import advise
 from penstock.lake.advise.map_advice import advise_maps
-from penstock.lake.commit.commit import fresh
+from penstock.lake.commit.commit import change_metadata, fresh, property_updates
 from penstock.lake.declarations import Declarations
 from penstock.lake.layout.coalesce import Coalesce, as_rule
 from penstock.lake.layout.renames import current_properties
-from penstock.lake.layout.rule_change import set_rule
 from penstock.lake.layout.table_layout import layout_of
 from penstock.lake.layout.unrecorded import unrecorded_note
 from penstock.lake.maintain.compact import Compaction, compact
 from penstock.lake.maintain.expire import Expired, expire
 from penstock.lake.maintain.sweep import Swept, sweep
+from penstock.lake.managed_description import ManagedDescription
+from penstock.lake.rule_change import set_coalesce, set_shred
 from penstock.lake.write import writes as write
-from penstock.lake.write.data_files import check_format
-from penstock.lake.write.new_sidecars import set_rules
+from penstock.lake.write.data_files import file_format
 from penstock.maps.shred_rule import Shred, as_rules, check_is_mapping, from_properties
 from penstock.prune.plan import Plan
 from penstock.quantities import Age
@@ -42,11 +41,11 @@ from penstock.tables.iceberg.metadata.catalogs import clear_errors
 class ManagedTable(IcebergTable):
     """A table of a lake, for reading and writing, returned by `create_table()` and `table()` of a lake."""
 
-    declarations: Declarations | None = field(default=None, compare=False)
+    declarations: Declarations = field(kw_only=True, compare=False)
 
     def append(self, rows: Any, *, properties: dict[str, str] | None = None) -> None:
         """Add rows: a Spark DataFrame, or Arrow's, which needs no Spark; `properties` go into the snapshot."""
-        with self._storage_errors():
+        with clear_storage_errors(f"{self.name} cannot be written"):
             self._move(write.append(self._writable(), rows, properties or {}))
 
     def overwrite(
@@ -59,17 +58,17 @@ class ManagedTable(IcebergTable):
     ) -> None:
         """Put rows in the place of others: of all, of those that match `where`, or, with `dynamic`, of all rows in
         the logical partitions that the new rows have."""
-        with self._storage_errors():
+        with clear_storage_errors(f"{self.name} cannot be written"):
             self._move(write.overwrite(self._writable(), rows, where, dynamic, properties or {}))
 
     def delete(self, where: str | Expr, *, properties: dict[str, str] | None = None) -> None:
         """Take away the rows that match; files whose rows all match are dropped without being read."""
-        with self._storage_errors():
+        with clear_storage_errors(f"{self.name} cannot be written"):
             self._move(write.delete(self._writable(), where, properties or {}))
 
     def compact(self, where: str | None = None) -> Compaction:
         """Merge small files, and put every row where today's rule wants it; `where` names the files to look at."""
-        with self._storage_errors():
+        with clear_storage_errors(f"{self.name} cannot be written"):
             published, done = compact(self._writable(), where)
             self._move(published)
         return done
@@ -81,7 +80,7 @@ class ManagedTable(IcebergTable):
 
     def set_coalesce(self, rule: Coalesce | str | Sequence[str] | None) -> None:
         """Change the rule, or take it away; files that exist stay as they are until `compact()`."""
-        self._move(set_rule(self._writable().table, as_rule(rule)))
+        self._move(set_coalesce(self._writable().table, as_rule(rule)))
 
     @property
     def shred(self) -> dict[str, Shred]:
@@ -96,20 +95,14 @@ class ManagedTable(IcebergTable):
         check_is_mapping(rules)
         new = as_rules({column: rule for column, rule in (rules or {}).items() if rule is not None})
         gone = None if rules is None else {str(column).lower() for column, rule in rules.items() if rule is None}
-        self._move(set_rules(self._writable().table, new, gone))
+        self._move(set_shred(self._writable().table, new, gone))
 
     def set_properties(self, new: Mapping[str, str], removed: Sequence[str] = ()) -> None:
         """Set and remove properties; the rules have methods of their own."""
-        check_format({**self.table.metadata.properties, **new})
-        with clear_errors("the catalog", {}), self._writable().table.transaction() as change:
-            if new:
-                change.set_properties(dict(new))
-            if removed:
-                change.remove_properties(*(name for name in removed if name in self.table.metadata.properties))
-        self.refresh()
-
-    def _storage_errors(self) -> AbstractContextManager[None]:
-        return clear_storage_errors(f"{self.name} cannot be written")
+        file_format({**self.table.metadata.properties, **new})
+        with clear_errors("the catalog", {}):
+            table, failure = self._writable().table, "the properties of {} could not be set"
+            self._move(change_metadata(table, lambda metadata: property_updates(metadata, new, removed), failure))
 
     def _plan(self, predicate: Expr, limit: int | None, keys: Sequence[Lookup]) -> Plan:
         """With a note that names shared files that could not be pruned."""
@@ -119,8 +112,6 @@ class ManagedTable(IcebergTable):
 
     def describe(self) -> Description:
         """What reports and notebooks show."""
-        from penstock.lake.managed_description import ManagedDescription
-
         return ManagedDescription(self)
 
     def _writable(self) -> ManagedTable:
@@ -136,7 +127,7 @@ class ManagedTable(IcebergTable):
         `older_than` is a `timedelta`, a moment, or text such as "7 days". The current snapshot stays, and so do those
         that a tag or a branch points to, and the newest `keep_last` of each branch.
         """
-        table, expired = expire(self._writable().table, self.sources, self._layouts(), older_than, keep_last)
+        table, expired = expire(self._writable().table, self.sources, self.declarations.roots(), older_than, keep_last)
         self._move(table)
         return expired
 
@@ -145,13 +136,10 @@ class ManagedTable(IcebergTable):
 
         Writers that are running have such files too, young ones: an age below one hour is an error without `force`.
         """
-        table, swept = sweep(self._writable().table, self.sources, self._layouts(), older_than, dry_run, force)
+        layouts = self.declarations.roots()
+        table, swept = sweep(self._writable().table, self.sources, layouts, older_than, dry_run, force)
         self._move(table)
         return swept
-
-    def _layouts(self) -> dict[str, str]:
-        """The roots of the lake's declared layouts."""
-        return {} if self.declarations is None else self.declarations.roots()
 
     def advise(self) -> Advice:
         """How skewed the partitions are and what coalescing would change, by metadata alone; and which keys of maps

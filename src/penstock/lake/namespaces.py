@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyiceberg.exceptions import NoSuchNamespaceError
+
 from penstock.errors import (
     NamespaceExistsError,
     NamespaceNotEmptyError,
@@ -43,7 +45,6 @@ class Namespaces:
     def properties(self, name: str) -> dict[str, str]:
         """The properties of a namespace."""
         self.check(name)
-        from pyiceberg.exceptions import NoSuchNamespaceError
 
         with suppress(NoSuchNamespaceError):  # one in which only layouts are declared
             if self.lake.has_catalog():
@@ -93,5 +94,4 @@ class Namespaces:
             raise NamespaceNotFoundError(f"no namespace {name!r}", hint=f"there are: {known}")
 
     def _declared(self) -> set[str]:
-        declared = self.lake.declarations
-        return {name.rpartition(".")[0] for name in declared.names()} if declared is not None else set()
+        return {name.rpartition(".")[0] for name in self.lake.declarations.names()}

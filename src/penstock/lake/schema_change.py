@@ -10,10 +10,11 @@ the field ids, so a renamed column keeps its rule; a column that a rule or the p
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyiceberg.schema import index_by_id
+from pyiceberg.types import IcebergType, NestedField
 
 from penstock.errors import CLIENT_ERRORS, SchemaError, name_hint
 from penstock.lake.create import iceberg_schema
@@ -21,8 +22,6 @@ from penstock.maps.sidecar_columns import read_sidecars, visible
 from penstock.storage.redaction import one_line
 
 if TYPE_CHECKING:
-    from pyiceberg.types import IcebergType, NestedField
-
     from penstock.lake.managed_table import ManagedTable
 
 Path = tuple[str, ...]
@@ -41,10 +40,8 @@ class SchemaChange:
     def __enter__(self) -> SchemaChange:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
+    def __exit__(self, error: object, *_: object) -> None:
+        if error is None:
             self._try(self._update.commit)
             self._table.refresh()
 
@@ -66,7 +63,7 @@ class SchemaChange:
         if field is None:
             return
         ids = {each.source_id for spec in self._metadata.partition_specs for each in spec.fields}
-        if ids & self._ids_below(field):
+        if ids & {field.field_id, *index_by_id(field.field_type)}:
             hint = "only columns that no partition spec uses can be dropped"
             raise SchemaError(f"{self._table.name} is partitioned by {_text(column)}", hint=hint)
         if any(_text(column).lower() == name.lower() for name in self._table.shred):
@@ -109,13 +106,6 @@ class SchemaChange:
                 return None
             hint = name_hint(_text(column), [field.name for field in self._shown.fields])
             raise SchemaError(f"{self._table.name} has no column {_text(column)!r}", hint=hint) from None
-
-    def _ids_below(self, field: NestedField) -> set[int]:
-        """The field ids of a column and of everything in it."""
-        name = self._shown.find_column_name(field.field_id) or field.name
-        names = (self._shown.find_column_name(i) for i in self._shown._lazy_id_to_field)
-        inside = {text for text in names if text is not None and f"{text}.".startswith(f"{name}.")}
-        return {self._shown.find_field(text).field_id for text in inside}
 
     def _iceberg(self, kind: pa.DataType) -> IcebergType:
         return iceberg_schema(pa.schema({"c": kind})).fields[0].field_type

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.maps.split import entries_of
+from penstock.maps.map_entries import entries_of
 
 SAMPLE = 20_000  # rows
 _OFTEN, _STILL = 1 / 20, 1 / 40

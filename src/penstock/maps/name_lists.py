@@ -1,9 +1,10 @@
-"""Lists of names in a property of a table: separated by commas, or a JSON array when a name has a comma."""
+"""What properties of a table hold: lists of names, separated by commas or as a JSON array, and JSON objects."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from penstock.errors import LakeError
 
@@ -33,3 +34,16 @@ def write_names(names: Sequence[str]) -> str:
     """
     plain = all(name and name == name.strip() and "," not in name and not name.startswith("[") for name in names)
     return ",".join(names) if plain else json.dumps(list(names), ensure_ascii=False)
+
+
+def read_object(text: str | None) -> dict[str, Any]:
+    """The JSON object in a text; an empty one where somebody has written something else.
+
+    >>> read_object('{"a": 1}'), read_object("[]"), read_object("{"), read_object(None)
+    ({'a': 1}, {}, {}, {})
+    """
+    try:
+        value = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}

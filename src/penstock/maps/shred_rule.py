@@ -64,10 +64,7 @@ class Shred:
             raise LakeError(f"there is no mode {mode!r}", hint=f"{MOVE} or {MIRROR}")
         if isinstance(most, bool) or not isinstance(most, int) or most < 1:
             raise LakeError(f"most is {most!r}", hint="give 1 or more")
-        object.__setattr__(self, "keys", tuple(keys))
-        object.__setattr__(self, "auto", auto)
-        object.__setattr__(self, "mode", mode)
-        object.__setattr__(self, "most", most)
+        vars(self).update(keys=tuple(keys), auto=auto, mode=mode, most=most)
 
 
 ShredRules = Mapping[str, "Shred | str | Sequence[str]"]

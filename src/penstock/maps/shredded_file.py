@@ -6,24 +6,68 @@
 | | is not to be trusted | the sidecar and the map |
 | | is not there, or the key is not hot | the map |
 | the whole of `m` | | the map and all sidecars that are not mere copies |
+
+How far a sidecar can be trusted is recorded in the file's manifest entry (`formats/manifest_record.py`). A file without
+a record was written by somebody else, or its manifest was: then both sidecar and map are looked at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 import pyarrow as pa
 
 from penstock.expr.tree import Column, Expr, Lookup
-from penstock.maps.merge import first_known, lookup, merge
-from penstock.maps.nested_fields import field_at, with_field
+from penstock.formats.manifest_record import SidecarRecord, read_sidecar_record
+from penstock.maps.map_entries import field_at, first_known, lookup, merge, with_field
 from penstock.maps.shred_rule import MIRROR
+from penstock.maps.sidecar_columns import Sidecar
 from penstock.maps.sidecar_footer import Shredded
-from penstock.maps.sidecar_states import State
 
 Path = tuple[str, ...]
+
+
+class State(IntEnum):
+    """What a sidecar says of its key in a file, from nothing to all."""
+
+    ABSENT = 0  # it is not there, or not to be trusted: the map alone answers
+    MAYBE = 1  # the sidecar, or else the map
+    VALUE = 2  # the sidecar alone answers for values
+    EXACT = 3  # and for whether the key is there
+
+
+def state_of(record: SidecarRecord | None, sidecar: Sidecar) -> State:
+    """What a sidecar says in a file. A mirrored one is a copy, which nobody else keeps up to date."""
+    if record is None:
+        return State.ABSENT if sidecar.mode == MIRROR else State.MAYBE
+    if sidecar.id in record.exact:
+        return State.EXACT
+    return State.VALUE if sidecar.id in record.value else State.ABSENT
+
+
+States = tuple[State, ...]
+
+
+def states_of(text: str | None, sidecars: Sequence[Sidecar]) -> States:
+    """What each sidecar says in the file of a text."""
+    record = read_sidecar_record(text)
+    return tuple(state_of(record, sidecar) for sidecar in sidecars)
+
+
+def weaker(one: States, other: States, sidecars: Sequence[Sidecar]) -> States:
+    """What can be said of files of either kind."""
+    return tuple(_weaker(a, b, sidecar) for a, b, sidecar in zip(one, other, sidecars, strict=True))
+
+
+def _weaker(a: State, b: State, sidecar: Sidecar) -> State:
+    if a == b:
+        return a
+    if min(a, b) >= State.VALUE:
+        return State.VALUE
+    return State.ABSENT if sidecar.mode == MIRROR else State.MAYBE
 
 
 @dataclass(frozen=True)
@@ -48,11 +92,6 @@ class ShreddedFile:
         """Whether a term is a key of a map that may have sidecars."""
         return isinstance(term, Lookup) and isinstance(term.container, Column) and term.container.path in self.maps
 
-    def for_columns(self, names: Iterable[str]) -> list[str]:
-        """The columns of sidecars that whole columns need."""
-        wanted = set(names)
-        return [part.name for part in self.parts if part.path[0] in wanted and not part.mirror]
-
     def for_key(self, term: Lookup) -> tuple[Part | None, bool]:
         """The sidecar that a key of a map needs, and whether it needs the map."""
         path, key = _parts(term)
@@ -62,7 +101,8 @@ class ShreddedFile:
 
     def stored(self, columns: Iterable[str], keys: Iterable[Lookup]) -> set[str]:
         """The columns of the file that are read for whole columns and keys of maps."""
-        needed = {*columns, *self.for_columns(columns)}
+        needed = set(columns)
+        needed |= {part.name for part in self.parts if part.path[0] in needed and not part.mirror}
         for term in keys:
             part, needs_map = self.for_key(term)
             needed |= {part.name} if part is not None else set()

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from penstock.errors import PenstockError, PenstockWarning
 from penstock.formats.manifest_record import SidecarRecord
+from penstock.maps.map_entries import Split, field_at, split, with_field
 from penstock.maps.name_lists import read_names
-from penstock.maps.nested_fields import field_at, with_field
 from penstock.maps.shred_rule import MIRROR, PREFIX, Shred, from_properties
 from penstock.maps.sidecar_columns import Sidecar, path_of, source_map
 from penstock.maps.sidecar_footer import to_footer
-from penstock.maps.split import Split, split
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -31,38 +29,15 @@ class ShreddedMap:
     sidecars: tuple[Sidecar, ...]
 
     @property
-    def keys(self) -> list[str]:
-        """The hot keys."""
-        return [sidecar.key for sidecar in self.sidecars]
-
-    @property
     def mode(self) -> str:
         """Whether values are moved or copied."""
         return self.sidecars[0].mode
 
 
-@dataclass
-class Tally:
-    """What was seen of hot keys in the rows of one file."""
-
-    explicit_nulls: Counter[int] = field(default_factory=Counter)  # by the sidecar's id
-    null_maps: Counter[tuple[str, ...]] = field(default_factory=Counter)
-
-    def add(self, other: Tally) -> None:
-        """Count what was seen in more rows."""
-        self.explicit_nulls.update(other.explicit_nulls)
-        self.null_maps.update(other.null_maps)
-
-    def record(self, maps: Sequence[ShreddedMap]) -> str:
-        """How far the sidecars of the file can be trusted."""
-        value = frozenset(sidecar.id for each in maps for sidecar in each.sidecars)
-        exact = frozenset(
-            sidecar.id
-            for each in maps
-            for sidecar in each.sidecars
-            if not self.explicit_nulls[sidecar.id] and not self.null_maps[each.path]
-        )
-        return SidecarRecord(value, exact).text()
+def record_of(maps: Sequence[ShreddedMap], inexact: Set[int]) -> str:
+    """How far the sidecars of a file can be trusted; `inexact` ones do not tell whether their key is there."""
+    value = frozenset(sidecar.id for each in maps for sidecar in each.sidecars)
+    return SidecarRecord(value, value - inexact).text()
 
 
 def hot_keys(properties: Mapping[str, str]) -> dict[str, tuple[Shred, Sequence[str]]]:
@@ -106,11 +81,15 @@ def shredded_maps(
 
 
 def split_rows(
-    table: pa.Table, maps: Sequence[ShreddedMap], types: Sequence[pa.DataType], tally: Tally, last_wins: bool
-) -> list[pa.Array]:
-    """The columns of a table, with hot keys taken out of its maps, and the sidecars behind them in their `types`."""
+    table: pa.Table, maps: Sequence[ShreddedMap], types: Sequence[pa.DataType], last_wins: bool
+) -> tuple[list[pa.ChunkedArray], set[int]]:
+    """The columns of a table, with hot keys taken out of its maps, and the sidecars behind them in their `types`.
+
+    Also the ids of sidecars whose key some row has without a value, or some row has no map: these are not exact.
+    """
     columns = dict(zip(table.column_names, table.columns, strict=True))
     sidecars: list[pa.ChunkedArray] = []
+    inexact = set[int]()
     for each in maps:
         column = columns[each.path[0]]
         done = [_split(chunk, each, last_wins) for chunk in column.chunks]
@@ -119,14 +98,15 @@ def split_rows(
             values = [part.values[i] for _, part in done]
             kind = types[len(sidecars)]
             sidecars.append(pa.chunked_array([v if v.type == kind else v.cast(kind) for v in values], kind))
-            tally.explicit_nulls[sidecar.id] += sum(part.explicit_nulls[i] for _, part in done)
-        tally.null_maps[each.path] += sum(part.null_maps for _, part in done)
-    return [*columns.values(), *sidecars]
+            if any(part.explicit_nulls[i] or part.null_maps for _, part in done):
+                inexact.add(sidecar.id)
+    return [*columns.values(), *sidecars], inexact
 
 
 def _split(chunk: pa.Array, each: ShreddedMap, last_wins: bool) -> tuple[pa.Array, Split]:
     """One piece of a column without its hot keys, and what was split off."""
-    done = split(field_at(chunk, each.path[1:]), each.keys, mirror=each.mode == MIRROR, last_wins=last_wins)
+    keys = [sidecar.key for sidecar in each.sidecars]
+    done = split(field_at(chunk, each.path[1:]), keys, mirror=each.mode == MIRROR, last_wins=last_wins)
     return with_field(chunk, each.path[1:], done.residual), done
 
 

@@ -16,11 +16,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeGuard
+from itertools import count
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 from penstock.errors import LakeError, SchemaError
+from penstock.maps.name_lists import read_object
 from penstock.maps.shred_rule import COLUMNS, MIRROR, MOVE, Shred
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ def read_sidecars(schema: Schema, properties: Mapping[str, str]) -> tuple[Sideca
     A column with a sidecar's name of which nothing is known makes its map unreadable in a table that is shredded: an
     error. In any other table it is a column like others.
     """
-    known = _known(properties)
+    known = read_object(properties.get(KNOWN))
     named = [field for field in schema.fields if is_reserved(field.name) or str(field.field_id) in known]
     if not named:
         return ()
@@ -72,7 +74,7 @@ def check_complete(metadata: TableMetadata, schema: Schema, lost: Iterable[int])
 
     `lost` are field ids of such sidecars. Those of maps that are gone too, and mere copies, are not missed.
     """
-    known = _known(metadata.properties)
+    known = read_object(metadata.properties.get(KNOWN))
     for field_id in lost:
         field = next((f for older in metadata.schemas for f in older.fields if f.field_id == field_id), None)
         sidecar = None if field is None else _read(field, known)
@@ -84,24 +86,12 @@ def check_complete(metadata: TableMetadata, schema: Schema, lost: Iterable[int])
 
 
 def _read(field: NestedField, known: Mapping[str, Any]) -> Sidecar | None:
-    for described in (_object(field.doc), known.get(str(field.field_id))):
+    for described in (read_object(field.doc), known.get(str(field.field_id))):
         if isinstance(described, dict):
             source, key, mode = (described.get(name) for name in ("sidecar of", "key", "mode"))
             if isinstance(source, int) and isinstance(key, str) and mode in (MOVE, MIRROR):
                 return Sidecar(field.field_id, field.name, source, key, mode)
     return None
-
-
-def _known(properties: Mapping[str, str]) -> Mapping[str, Any]:
-    sidecars = _object(properties.get(KNOWN))
-    return sidecars if isinstance(sidecars, dict) else {}
-
-
-def _object(text: str | None) -> Any:
-    try:
-        return json.loads(text) if text else None
-    except ValueError:
-        return None
 
 
 def known_property(sidecars: Iterable[Sidecar]) -> dict[str, str]:
@@ -150,7 +140,7 @@ def source_map(schema: Schema, column: str) -> NestedField:
     kind = field.field_type
     if not _is_map(kind):
         raise SchemaError(f"shred: {column!r} is a {kind} and no map", hint="name a map with text keys")
-    if str(kind.key_type) != "string" or not kind.value_type.is_primitive:
+    if not _is_shreddable(kind):
         message = f"shred: {column!r} is a {kind}; keys have to be texts, and values plain"
         raise SchemaError(message, hint="name another map")
     return field
@@ -170,37 +160,29 @@ def _is_map(kind: IcebergType) -> TypeGuard[MapType]:
     return isinstance(kind, MapType)
 
 
-def _is_struct(kind: IcebergType) -> TypeGuard[StructType]:
-    from pyiceberg.types import StructType
-
-    return isinstance(kind, StructType)
-
-
 def shreddable_maps(schema: Schema) -> list[tuple[tuple[str, ...], NestedField]]:
     """The maps of a schema whose keys can be split off, with their paths."""
-    return list(_maps(schema.fields, ()))
+    return [(path, field) for path, field in _through_structs(schema.fields) if _is_shreddable(field.field_type)]
 
 
-def _maps(fields: Iterable[NestedField], above: tuple[str, ...]) -> Iterable[tuple[tuple[str, ...], NestedField]]:
-    for field in fields:
-        path, kind = (*above, field.name), field.field_type
-        if _is_map(kind) and str(kind.key_type) == "string" and kind.value_type.is_primitive:
-            yield path, field
-        if _is_struct(field.field_type):
-            yield from _maps(field.field_type.fields, path)
+def _is_shreddable(kind: IcebergType) -> bool:
+    return _is_map(kind) and str(kind.key_type) == "string" and kind.value_type.is_primitive
 
 
-def path_to(fields: Iterable[NestedField], field_id: int, above: tuple[str, ...] = ()) -> tuple[str, ...] | None:
+def path_to(fields: Iterable[NestedField], field_id: int) -> tuple[str, ...] | None:
     """The way to a field through structs alone."""
+    return next((path for path, field in _through_structs(fields) if field.field_id == field_id), None)
+
+
+def _through_structs(
+    fields: Iterable[NestedField], above: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], NestedField]]:
+    """Fields and those inside structs, with their paths."""
     for field in fields:
         path = (*above, field.name)
-        if field.field_id == field_id:
-            return path
-        if _is_struct(field.field_type):
-            inner_path = path_to(field.field_type.fields, field_id, path)
-            if inner_path is not None:
-                return inner_path
-    return None
+        yield path, field
+        if field.field_type.is_struct:
+            yield from _through_structs(cast("StructType", field.field_type).fields, path)
 
 
 def path_of(schema: Schema, sidecar: Sidecar) -> tuple[str, ...] | None:
@@ -216,27 +198,21 @@ def value_type(schema: Schema, sidecar: Sidecar) -> IcebergType:
 
 
 def missing(
-    schema: Schema, sidecars: Sequence[Sidecar], rules: Mapping[str, Shred], keys: Mapping[str, Sequence[str]]
+    schema: Schema, sidecars: Sequence[Sidecar], hot: Mapping[str, tuple[Shred, Sequence[str]]]
 ) -> list[Sidecar]:
     """The sidecars that rules want and a schema does not have; their ids are only given when they are added.
 
-    `keys` are the keys of each map: those of its rule, or those that were chosen.
+    `hot` has the rule of each map with its keys: those of the rule, or those that were chosen.
     """
     have = {(sidecar.source, sidecar.key, sidecar.mode) for sidecar in sidecars}
     taken = {field.name for field in schema.fields}
     added: list[Sidecar] = []
-    for column, rule in rules.items():
+    for column, (rule, keys) in hot.items():
         field = source_map(schema, column)
-        for key in keys[column]:
+        for key in keys:
             if (field.field_id, key, rule.mode) not in have:
-                name = _free_name(column, taken)
+                stem = f"{STEM}{column.replace('.', '_')}_"
+                name = next(f"{stem}{i}" for i in count() if f"{stem}{i}" not in taken)
                 taken.add(name)
                 added.append(Sidecar(-1, name, field.field_id, key, rule.mode))
     return added
-
-
-def _free_name(column: str, taken: set[str]) -> str:
-    stem, number = f"{STEM}{column.replace('.', '_')}_", 0
-    while f"{stem}{number}" in taken:
-        number += 1
-    return f"{stem}{number}"

@@ -21,7 +21,7 @@ separated by commas.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from penstock.errors import LakeError
@@ -61,84 +61,77 @@ def to_footer(columns: Iterable[tuple[str, str, Mapping[str, str]]]) -> dict[str
 
 def read_footer(pairs: Mapping[bytes, bytes] | None, names: Sequence[str], path: str) -> tuple[Shredded, ...]:
     """The shredded maps of a file with these pairs in its footer and these columns; none where it is a plain one."""
-    maps: list[Shredded] = []
-    for prefix, stem in _KINDS:
-        try:
-            own = {k.decode(): v.decode() for k, v in (pairs or {}).items() if k.startswith(prefix.encode())}
-        except UnicodeDecodeError:
-            raise _damaged(path, "it is no text") from None
-        if not own:
-            continue
-        version = own.pop(f"{prefix}version", _VERSION)
-        if version != _VERSION:
-            raise _damaged(path, f"{prefix}version is {version!r}, and only {_VERSION} is known")
-        modes, called = (_by_column(own, prefix, suffix) for suffix in (".mode", ".columns"))
-        for name, text in own.items():
-            if not name.endswith(".keys"):
-                raise _damaged(path, f"{name} is not known")
-            column = name[len(prefix) : -len(".keys")]
-            mode, columns = modes.pop(column, MOVE), called.pop(column, None)
-            maps.append(_shredded(column, text, mode, columns, stem, names, path))
-        if modes or called:
-            raise _damaged(path, f"the keys of {next(iter(modes | called))} are missing")
-    _check_all_known(maps, names, path)
+    try:
+        maps = [each for prefix, stem in _KINDS for each in _maps(pairs or {}, prefix, stem, names)]
+        _check_all_known(maps, names)
+    except _Damaged as problem:
+        hint = "write the file again from its source, or leave it out"
+        raise LakeError(f"{path}: the footer says of shredded maps what cannot be: {problem}", hint=hint) from None
     return tuple(maps)
 
 
-def _by_column(own: dict[str, str], prefix: str, suffix: str) -> dict[str, str]:
-    """The pairs of one kind, taken out of all."""
-    return {name[len(prefix) : -len(suffix)]: own.pop(name) for name in list(own) if name.endswith(suffix)}
+class _Damaged(Exception):
+    """What is wrong with a footer."""
 
 
-def _shredded(
-    column: str, text: str, mode: str, columns: str | None, stem: str, names: Sequence[str], path: str
-) -> Shredded:
-    keys = _keys(column, text, path)
+def _maps(pairs: Mapping[bytes, bytes], prefix: str, stem: str, names: Sequence[str]) -> Iterator[Shredded]:
+    """The maps that pairs of one kind are about."""
+    try:
+        own = {k.decode().removeprefix(prefix): v.decode() for k, v in pairs.items() if k.startswith(prefix.encode())}
+    except UnicodeDecodeError:
+        raise _Damaged("it is no text") from None
+    version = own.pop("version", _VERSION)
+    if version != _VERSION:
+        raise _Damaged(f"{prefix}version is {version!r}, and only {_VERSION} is known")
+    by_column: dict[str, dict[str, str]] = {}
+    for name, text in own.items():
+        column, _, what = name.rpartition(".")
+        if what not in ("keys", "mode", "columns"):
+            raise _Damaged(f"{prefix}{name} is not known")
+        by_column.setdefault(column, {})[what] = text
+    for column, texts in by_column.items():
+        yield _shredded(column, texts, stem, names)
+
+
+def _shredded(column: str, texts: Mapping[str, str], stem: str, names: Sequence[str]) -> Shredded:
+    if "keys" not in texts:
+        raise _Damaged(f"the keys of {column} are missing")
+    keys, mode = _keys(column, texts["keys"]), texts.get("mode", MOVE)
     if mode not in (MOVE, MIRROR):
-        raise _damaged(path, f"the mode of {column} is {mode!r}")
-    if not _has(column, names):
-        raise _damaged(path, f"it names the map {column}, which the file does not have")
+        raise _Damaged(f"the mode of {column} is {mode!r}")
+    if column not in names and column.partition(".")[0] not in names:
+        raise _Damaged(f"it names the map {column}, which the file does not have")
     called = [f"{stem}{column.replace('.', '_')}_{i}" for i in range(len(keys))]
-    if columns is not None:
-        listed = _keys(column, columns, path)
-        if len(listed) != len(keys):
-            raise _damaged(path, f"{column} has {len(keys)} keys and {len(listed)} columns of them")
-        called = [name or "" for name in listed]
+    if "columns" in texts:
+        called = [name or "" for name in _keys(column, texts["columns"])]
+        if len(called) != len(keys):
+            raise _Damaged(f"{column} has {len(keys)} keys and {len(called)} columns of them")
     sidecars = [(key, name) for key, name in zip(keys, called, strict=True) if key is not None]
     lost = next((name for _, name in sidecars if name not in names), None)
     if lost is not None:
-        raise _damaged(path, f"the sidecar {lost} of {column} is missing")
+        raise _Damaged(f"the sidecar {lost} of {column} is missing")
     return Shredded(column, mode, tuple(sidecars))
 
 
-def _keys(column: str, text: str, path: str) -> list[str | None]:
+def _keys(column: str, text: str) -> list[str | None]:
     if not text.lstrip().startswith("["):
         return list(read_names(text))
     try:
-        listed_keys = json.loads(text)
+        keys = json.loads(text)
     except ValueError:
-        listed_keys = None
-    if not isinstance(listed_keys, list) or not all(key is None or isinstance(key, str) for key in listed_keys):
-        raise _damaged(path, f"the keys of {column} are no JSON array of texts")
-    named = [key for key in listed_keys if key is not None]
+        keys = None
+    if not isinstance(keys, list) or not all(key is None or isinstance(key, str) for key in keys):
+        raise _Damaged(f"the keys of {column} are no JSON array of texts")
+    named = [key for key in keys if key is not None]
     if len(set(named)) < len(named):
-        raise _damaged(path, f"the keys of {column} name one twice")
-    return listed_keys
+        raise _Damaged(f"the keys of {column} name one twice")
+    return keys
 
 
-def _has(column: str, names: Sequence[str]) -> bool:
-    return column in names or column.partition(".")[0] in names
-
-
-def _check_all_known(maps: Sequence[Shredded], names: Sequence[str], path: str) -> None:
+def _check_all_known(maps: Sequence[Shredded], names: Sequence[str]) -> None:
     """A sidecar that nothing is said of is values that would be lost; without its map it is a column like others."""
     known = {name for shredded in maps for _, name in shredded.sidecars}
     stems = [f"{stem}{column.replace('.', '_')}_" for _, stem in _KINDS for column in names]
     for name in names:
         if name not in known and any(name.startswith(stem) and name[len(stem) :].isdigit() for stem in stems):
-            raise _damaged(path, f"it does not say which key the column {name} holds")
-
-
-def _damaged(path: str, problem: str) -> LakeError:
-    hint = "write the file again from its source, or leave it out"
-    return LakeError(f"{path}: the footer says of shredded maps what cannot be: {problem}", hint=hint)
+            raise _Damaged(f"it does not say which key the column {name} holds")

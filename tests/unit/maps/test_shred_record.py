@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from pyiceberg.types import DateType, StringType
 
 from penstock.formats.manifest_record import FIELD_IDS, SidecarRecord, encode_logical, read_sidecar_record, read_tuples
+from penstock.maps.shredded_file import State, state_of, states_of, weaker
 from penstock.maps.sidecar_columns import Sidecar
-from penstock.maps.sidecar_states import State, state_of, states_of, weaker
 
 MOVED = Sidecar(11, "__map_shred_m_0", 2, "a", "move")
 COPIED = Sidecar(12, "__map_shred_m_1", 2, "a", "mirror")

@@ -11,9 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.errors import SchemaError
-from penstock.maps.merge import first_known, lookup, merge
-from penstock.maps.nested_fields import field_at, with_field
-from penstock.maps.split import entries_of, split
+from penstock.maps.map_entries import entries_of, field_at, first_known, lookup, merge, split, with_field
 from tests.fixtures.shredding import MAP, ODD_KEYS, STATES, dicts, maps_array
 
 key_texts = st.sampled_from(["a", "b", "c", "d", "", "a,b", "é"])

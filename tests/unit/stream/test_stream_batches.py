@@ -36,7 +36,7 @@ def add(root: Path, number: int, query: str = QUERY) -> bool:
     """What one run of a query does with a batch, in a process of its own; the rows are always those of the batch."""
     table = reopened(root)
     job = write.prepare(table)
-    return write.add_batch(table, job, write.produce(job, events(number * 10)), StreamBatch(query, number))
+    return write.add_batch(table, write.produce(job, events(number * 10)), StreamBatch(query, number))
 
 
 def batches(table: ManagedTable) -> list[str | None]:

@@ -51,8 +51,7 @@ class Option:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for machines."""
-        numbers = {"files": self.files, "mean_bytes": self.mean_bytes, "opens": asdict(self.opens), "ratio": self.ratio}
-        return {"rule": _rule(self.rule), **numbers}
+        return {**asdict(self), "rule": _rule(self.rule)}
 
 
 @dataclass(frozen=True)
@@ -87,23 +86,12 @@ class Advice:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for machines."""
-        return {
-            "table": self.table,
-            "rule": _rule(self.rule),
-            "files": self.files,
-            "bytes": self.bytes,
-            "mean_bytes": self.mean_bytes,
-            "partitions": self.partitions,
-            "unknown_files": self.unknown_files,
-            "quantiles": {str(share): size for share, size in self.quantiles.items()},
-            "bands": [asdict(band) for band in self.bands],
-            "opens": None if self.opens is None else asdict(self.opens),
-            "compacted": None if self.compacted is None else self.compacted.to_dict(),
-            "options": [option.to_dict() for option in self.options],
-            "suggested": _rule(self.suggested),
-            "advice": self.advice,
-            "maps": [each.to_dict() for each in self.maps],
-        }
+        rules = {"rule": _rule(self.rule), "suggested": _rule(self.suggested)}
+        quantiles = {str(share): size for share, size in self.quantiles.items()}
+        compacted = None if self.compacted is None else self.compacted.to_dict()
+        options = [option.to_dict() for option in self.options]
+        known = {**asdict(self), **rules, "quantiles": quantiles, "compacted": compacted, "options": options}
+        return {**known, "mean_bytes": self.mean_bytes}
 
     def explain(self) -> str:
         """The same for people."""

@@ -9,26 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyiceberg.partitioning import PartitionField
+from pyiceberg.table.metadata import TableMetadata
 
 from penstock.lake.advise.advice import BANDS, Advice, Band, Opens, Option
-from penstock.lake.commit.snapshot import data_folder
 from penstock.lake.layout.coalesce import Coalesce, as_stored
 from penstock.lake.layout.grouping import stored
 from penstock.lake.layout.slots import assign
 from penstock.lake.layout.table_layout import Layout, Tuple, layout_of, with_rule
-from penstock.lake.write.data_files import WriteJob
+from penstock.lake.write.data_files import target_size
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.scan.scan_plan import data_batches
-
-if TYPE_CHECKING:
-    from pyiceberg.partitioning import PartitionField
-    from pyiceberg.table.metadata import TableMetadata
 
 _BELOW = 32 << 20
 _TOLD = 8  # columns at the end of what `partitions()` gives
@@ -68,7 +65,7 @@ class _Partitions:
         listed = listed.filter(own)
         self.files = listed.column(-_TOLD + 1).to_numpy()
         self.sizes = listed.column(-_TOLD + 4).to_numpy()
-        self.target = WriteJob(layout, table.table.io, data_folder(table.table), table.table.metadata.properties).target
+        self.target = target_size(table.table.metadata.properties)
         columns = [_values(listed, names, field, layout) for field in layout.fine.fields]
         self.tuples: list[Tuple] = list(zip(*columns, strict=True))
 
@@ -93,11 +90,10 @@ def _values(listed: pa.Table, names: Sequence[str], field: PartitionField, layou
 def _advice(known: Advice, partitions: _Partitions, layout: Layout, metadata: TableMetadata) -> Advice:
     now, total = known.files, known.bytes
     present = partitions.option(layout, now, total)
-    rules = [Coalesce(*columns, below=_BELOW) for columns in _choices(layout)]
     specs = metadata.partition_specs
     options = [
         present if rule == layout.rule else partitions.option(with_rule(layout, specs, rule), now, total)
-        for rule in rules
+        for rule in (Coalesce(*columns, below=_BELOW) for columns in _choices(layout))
     ]
     best = _best(options, present.files)
     if best is not None and best.files * _WORTH <= present.files and present.files - best.files >= _FEW:
@@ -129,13 +125,11 @@ def _opens(files: npt.ArrayLike, scan: int) -> Opens:
 
 
 def _bands(sizes: npt.NDArray[np.int64]) -> list[Band]:
-    ends = [*BANDS, None]
-    bands, low = [], 0
-    for high in ends:
-        inside = sizes[(sizes >= low) & (sizes < high)] if high is not None else sizes[sizes >= low]
-        bands.append(Band(high, len(inside), int(inside.sum())))
-        low = high or 0
-    return bands
+    edges = [0, *BANDS, np.inf]
+    partitions, _ = np.histogram(sizes, edges)
+    totals, _ = np.histogram(sizes, edges, weights=sizes)
+    ends = zip([*BANDS, None], partitions.tolist(), totals.tolist(), strict=True)
+    return [Band(below, count, int(total)) for below, count, total in ends]
 
 
 def _choices(layout: Layout) -> list[tuple[str, ...]]:

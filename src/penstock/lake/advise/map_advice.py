@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from penstock.lake.layout.renames import current_properties
 from penstock.lake.write.hot_key_choice import sample_of
 from penstock.maps.key_scores import choose, key_uses
-from penstock.maps.nested_fields import field_at
+from penstock.maps.map_entries import field_at
 from penstock.maps.shredding import hot_keys
 from penstock.maps.sidecar_columns import shreddable_maps
 from penstock.progress import counted
@@ -37,10 +36,6 @@ class MapAdvice:
     distinct: int
     keys: tuple[KeyShare, ...]
     suggested: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for machines."""
-        return asdict(self)
 
     def lines(self) -> Iterator[str]:
         """The same for people."""

@@ -2,7 +2,7 @@
 
 What was written is kept over all attempts. A change that takes files away says on which snapshot it was planned. When
 others have committed since, it is still good if the files are still there and nobody added what it would have had to
-look at; else `Overtaken` is raised, and the operation plans again.
+look at; else `Overtaken` is raised, and the operation plans again (`replanned`).
 
 A micro-batch of a stream is committed once, whoever runs its query and however often: every attempt looks first whether
 the table has it, because the writer that was faster may have been another run of the same query.
@@ -10,25 +10,41 @@ the table has it, because the writer that was faster may have been another run o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.manifest import ManifestContent
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
+from pyiceberg.table.update import (
+    AddSnapshotUpdate,
+    AssertDefaultSpecId,
+    AssertRefSnapshotId,
+    AssertTableUUID,
+    RemovePropertiesUpdate,
+    SetPropertiesUpdate,
+    SetSnapshotRefUpdate,
+    TableRequirement,
+    TableUpdate,
+)
+from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from penstock.errors import CLIENT_ERRORS, ConflictError, LakeError, PenstockError
 from penstock.lake.commit.snapshot import Change, Draft
 from penstock.storage.redaction import one_line
+from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.scan.scan_plan import Sources
-
-if TYPE_CHECKING:
-    from pyiceberg.table import Table
-    from pyiceberg.table.update import TableRequirement, TableUpdate
 
 T = TypeVar("T")
 _ATTEMPTS, _LONGEST_WAIT = 60, 2.0
-_DATA, _DELETES = 0, 1
+_PLANS = 20
 
 
 class Overtaken(Exception):
@@ -39,17 +55,19 @@ class AlreadyCommitted(Exception):
     """The table has the micro-batch, or a later one of its query, by another commit."""
 
 
+class UnknownOutcomeError(LakeError):
+    """The catalog did not say whether it took a commit: nothing that was written may be removed."""
+
+
 def commit(table: Table, sources: Sources, change: Change) -> Table:
     """Publish a change; the table as PyIceberg has it afterwards."""
-    from pyiceberg.exceptions import CommitFailedException
-
     if any(file.spec_id not in change.applied(table.metadata).specs() for file in change.added):
         table = fresh(table)  # the spec of shared files was added after this version
     draft = Draft(table, sources, change)
 
     def publish(table: Table) -> Table:
         try:
-            if change.looks_back:
+            if change.removed or change.touches is not None:
                 _check(table, draft, change)
             return _publish(table, draft, change)
         except UnknownOutcomeError:
@@ -61,15 +79,22 @@ def commit(table: Table, sources: Sources, change: Change) -> Table:
 
     failure = f"{_ATTEMPTS} attempts to commit to {{}} were overtaken by other writers"
     hint = "nothing was changed; write larger commits less often, or try again"
-    try:
+    with undone_on_failure(lambda: draft.clean(published=False)):
         published = commit_metadata(table, publish, failure, hint)
-    except UnknownOutcomeError:
-        raise
-    except Exception:  # not an interruption: then it may have taken place
-        draft.clean(published=False)
-        raise
     draft.clean(published=True)
     return published
+
+
+@contextmanager
+def undone_on_failure(undo: Callable[[], None]) -> Iterator[None]:
+    """What was done for a commit is undone when it is certain that it did not take place."""
+    try:
+        yield
+    except UnknownOutcomeError:
+        raise
+    except Exception:  # not an interruption: then the commit may have taken place
+        undo()
+        raise
 
 
 def commit_metadata(table: Table, publish: Callable[[Table], T], failure: str, hint: str = "try again") -> T:
@@ -77,9 +102,6 @@ def commit_metadata(table: Table, publish: Callable[[Table], T], failure: str, h
 
     The waits between the attempts grow, and no two writers wait alike. `{}` in the failure is the name of the table.
     """
-    from pyiceberg.exceptions import CommitFailedException
-    from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
-
     versions = chain([table], (fresh(table) for _ in repeat(None)))
     attempts = Retrying(
         retry=retry_if_exception_type(CommitFailedException),
@@ -92,8 +114,45 @@ def commit_metadata(table: Table, publish: Callable[[Table], T], failure: str, h
         raise ConflictError(failure.format(".".join(table.name())), hint=hint) from None
 
 
-class UnknownOutcomeError(LakeError):
-    """The catalog did not say whether it took a commit: nothing that was written may be removed."""
+def change_metadata(
+    table: Table,
+    needed: Callable[[TableMetadata], Sequence[TableUpdate]],
+    failure: str,
+    overtaken: tuple[type[Exception], ...] = (),
+) -> Table:
+    """The newest version of a table with the updates that it needs, if any."""
+
+    def publish(table: Table) -> Table:
+        metadata, updates = table.metadata, needed(table.metadata)
+        same_spec = AssertDefaultSpecId.model_validate({"default-spec-id": metadata.default_spec_id})
+        requirements = (AssertTableUUID(uuid=metadata.table_uuid), same_spec)  # rules depend on the partitioning
+        return update(table, requirements, updates, overtaken) if updates else table
+
+    return commit_metadata(fresh(table), publish, failure)
+
+
+def property_updates(metadata: TableMetadata, new: Mapping[str, str], gone: Sequence[str]) -> list[TableUpdate]:
+    """The updates that set some properties and remove others, as far as the table has them."""
+    removals = [name for name in gone if name in metadata.properties and name not in new]
+    updates: list[TableUpdate] = [RemovePropertiesUpdate(removals=removals)] if removals else []
+    return [*updates, SetPropertiesUpdate(updates=dict(new))] if new else updates
+
+
+def replanned(table: IcebergTable, work: Callable[[IcebergTable], T], hint: str = "try again") -> T:
+    """What `work` gives for a version of a table, and for the newest one again when other writers overtook it."""
+    for _ in range(_PLANS):
+        try:
+            return work(table)
+        except Overtaken:
+            newest = fresh(table.table)
+        except (UnknownOutcomeError, ConflictError):
+            raise
+        except (PenstockError, OSError):
+            newest = fresh(table.table)
+            if not has_moved_on(table.table, newest):  # else files of a snapshot that expired are gone
+                raise
+        table = replace(table, table=newest)
+    raise ConflictError(f"{table.name} was changed by other writers during all of {_PLANS} attempts", hint=hint)
 
 
 def update(
@@ -103,9 +162,6 @@ def update(
     overtaken: tuple[type[Exception], ...] = (),
 ) -> Table:
     """Send updates to the catalog; the table afterwards. A catalog that is only busy counts as overtaken."""
-    from pyiceberg.exceptions import CommitFailedException
-    from pyiceberg.table import Table
-
     try:
         response = table.catalog.commit_table(table, tuple(requirements), tuple(updates))
     except CLIENT_ERRORS as error:
@@ -127,16 +183,6 @@ def has_moved_on(table: Table, newest: Table) -> bool:
 
 
 def _publish(table: Table, draft: Draft, change: Change) -> Table:
-    from pyiceberg.exceptions import CommitFailedException
-    from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
-    from pyiceberg.table.update import (
-        AddSnapshotUpdate,
-        AssertRefSnapshotId,
-        AssertTableUUID,
-        SetPropertiesUpdate,
-        SetSnapshotRefUpdate,
-    )
-
     batch = change.batch
     if batch is not None and batch.is_in(table.metadata):
         if table.metadata.snapshot_by_id(draft.snapshot_id) is None:
@@ -145,13 +191,12 @@ def _publish(table: Table, draft: Draft, change: Change) -> Table:
     head = table.metadata.current_snapshot()
     snapshot = draft.write(change.applied(table.metadata))
     ref = {"snapshot_id": snapshot.snapshot_id, "ref_name": MAIN_BRANCH, "type": SnapshotRefType.BRANCH}
-    kept = () if batch is None else (SetPropertiesUpdate(updates=batch.properties),)
-    updates = (
+    updates = [
         *change.updates,
         AddSnapshotUpdate(snapshot=snapshot),
         SetSnapshotRefUpdate.model_validate(ref),
-        *kept,
-    )
+        *property_updates(table.metadata, {} if batch is None else batch.properties, ()),
+    ]
     requirements = (
         AssertTableUUID(uuid=table.metadata.table_uuid),
         AssertRefSnapshotId(ref=MAIN_BRANCH, snapshot_id=None if head is None else head.snapshot_id),  # type: ignore[call-arg]
@@ -188,9 +233,10 @@ def _check(table: Table, draft: Draft, change: Change) -> None:
         raise Overtaken  # it has expired
     known = {m.manifest_path for m in draft.of(base)}
     now = draft.of(head)
-    if any(int(m.content) == _DELETES and m.manifest_path not in known for m in now):
+    if any(m.content == ManifestContent.DELETES and m.manifest_path not in known for m in now):
         raise Overtaken  # rows that were rewritten may have been deleted meanwhile
-    live = pa.concat_arrays([pa.array([], pa.string()), *(draft.paths(m) for m in now if int(m.content) == _DATA)])
+    data = [draft.paths(m) for m in now if m.content == ManifestContent.DATA]
+    live = pa.concat_arrays([pa.array([], pa.string()), *data])
     removed = pa.array(sorted(change.removed), pa.string())
     if len(removed) and not pc.all(pc.is_in(removed, value_set=live)).as_py():
         raise Overtaken

@@ -6,13 +6,14 @@ Entries that are carried over into a new manifest keep their record (`formats/ma
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import Any
 from uuid import UUID, uuid4
 
+from pyiceberg.io import FileIO
 from pyiceberg.manifest import (
     DATA_FILE_TYPE,
     DEFAULT_READ_VERSION,
-    MANIFEST_ENTRY_SCHEMAS,
     DataFile,
     DataFileContent,
     FileFormat,
@@ -25,22 +26,19 @@ from pyiceberg.manifest import (
     _inherit_from_manifest,
     manifest_entry_schema_with_data_file,
 )
+from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.typedef import Record, TableVersion
 from pyiceberg.types import NestedField, StringType, StructType
 
 from penstock.errors import LakeError
 from penstock.formats.format_registry import format_of
 from penstock.formats.manifest_record import FIELD_IDS, ManifestRecord
+from penstock.lake.layout.slots import nulls_first
 from penstock.lake.write.data_files import WrittenFile
 from penstock.tables.iceberg.manifest.avro import read_header
 from penstock.tables.iceberg.manifest.entrywise import ExactDecoder, read_records
-
-if TYPE_CHECKING:
-    from pyiceberg.avro.file import AvroOutputFile
-    from pyiceberg.io import FileIO
-    from pyiceberg.partitioning import PartitionSpec
-    from pyiceberg.table.metadata import TableMetadata
 
 _OWN = tuple(NestedField(FIELD_IDS[name], name, StringType(), required=False) for name in ManifestRecord._fields)
 _ENTRIES_PER_BLOCK, _TEXTS_PER_BLOCK = 1_000, 1 << 20
@@ -111,10 +109,6 @@ class Manifests:
             entries_by_spec.setdefault(file.spec_id, []).append(entry)
         return entries_by_spec
 
-    def files(self, manifest: ManifestFile) -> list[DataFile]:
-        """The files that a manifest has."""
-        return [entry.data_file for entry in read_entries(manifest, self._io)]
-
     def without(self, manifest: ManifestFile, gone: frozenset[str]) -> tuple[ManifestFile, list[DataFile]]:
         """A manifest in which some files are marked as deleted, and those files."""
         marked = [self._marked(entry, gone) for entry in read_entries(manifest, self._io)]
@@ -123,18 +117,19 @@ class Manifests:
 
     def merged(
         self,
+        spec_id: int,
         manifests: Sequence[ManifestFile],
         size: int,
         new: Sequence[ManifestEntry] = (),
         gone: frozenset[str] = frozenset(),
     ) -> tuple[list[ManifestFile], list[DataFile]]:
         """All files of some manifests of one spec, and new ones, in the order of their partitions; and those gone."""
-        spec_id = manifests[0].partition_spec_id if manifests else new[0].data_file.spec_id
         marked = [self._marked(entry, gone) for m in manifests for entry in read_entries(m, self._io)]
         lost = [entry for entry in marked if entry.status == ManifestEntryStatus.DELETED]
         live = in_order([*new, *(entry for entry in marked if entry.status != ManifestEntryStatus.DELETED)])
         per_entry = sum(m.manifest_length for m in manifests) / len(marked) if marked else 1_000
-        written = [self._write(spec_id, part) for part in split(live, max(1, int(size / per_entry)))]
+        most = max(1, int(size / per_entry))
+        written = [self._write(spec_id, live[start : start + most]) for start in range(0, len(live), most)]
         written += [self._write(spec_id, lost)] if lost else []
         return written, [entry.data_file for entry in lost]
 
@@ -155,83 +150,57 @@ class Manifests:
         spec = self.metadata.specs()[spec_id]
         schema = _schema_for(self.metadata, spec)
         codec: Any = self.metadata.properties.get("write.avro.compression-codec", "gzip")
-        writer: ManifestWriter = kind(spec, schema, self._io.new_output(path), self._snapshot_id, codec)
+        writer: Any = kind(spec, schema, self._io.new_output(path), self._snapshot_id, codec)
+        prepared = list[ManifestEntry]()
         with writer:
-            for entry in entries:
-                writer.add_entry(entry)
-        return writer.to_manifest_file()
+            inner, writer._writer = writer._writer, SimpleNamespace(write_block=prepared.extend)
+            try:
+                for entry in entries:
+                    writer.add_entry(entry)
+            finally:
+                writer._writer = inner
+            for block in _blocks(prepared):
+                inner.write_block(block)
+        manifest: ManifestFile = writer.to_manifest_file()
+        return manifest
 
 
-class _ManyPerBlock(ManifestWriter):
-    """An Avro block for many entries: a block is what a reader decodes at once."""
-
-    def __enter__(self) -> ManifestWriter:
-        super().__enter__()
-        self._inner, self._writer = self._writer, _Blocks(self._writer)  # type: ignore[assignment]
-        return self
-
-    def __exit__(self, *raised: Any) -> None:
-        if raised[0] is None:
-            self._writer.flush()  # type: ignore[attr-defined]
-        self._writer = self._inner
-        super().__exit__(*raised)
+class _WithRecord(ManifestWriter):
+    """Writes Penstock's own fields too."""
 
     def _with_partition(self, format_version: TableVersion) -> Schema:
-        known = super()._with_partition(format_version)
-        fields: Any = known.find_field("data_file").field_type
-        own = StructType(*fields.fields, *_OWN)
-        return Schema(
-            *[
-                NestedField(2, "data_file", own, required=True) if field.field_id == 2 else field
-                for field in MANIFEST_ENTRY_SCHEMAS[format_version].fields
-            ]
-        )
+        known: Any = super()._with_partition(format_version).find_field("data_file").field_type
+        return manifest_entry_schema_with_data_file(format_version, StructType(*known.fields, *_OWN))
 
 
-class _Blocks:
-    """Gathers what is written one by one."""
-
-    def __init__(self, inner: AvroOutputFile[ManifestEntry]) -> None:
-        self._inner, self._waiting, self._texts = inner, list[ManifestEntry](), 0
-
-    def write_block(self, objects: list[ManifestEntry]) -> None:
-        self._waiting += objects
-        self._texts += sum(len(text or "") for entry in objects for text in entry.data_file._data[-len(_OWN) :])
-        if len(self._waiting) >= _ENTRIES_PER_BLOCK or self._texts >= _TEXTS_PER_BLOCK:
-            self.flush()
-
-    def flush(self) -> None:
-        if self._waiting:
-            self._inner.write_block(self._waiting)
-            self._waiting, self._texts = [], 0
-
-
-class _WriterV1(_ManyPerBlock, ManifestWriterV1):
+class _WriterV1(_WithRecord, ManifestWriterV1):
     """For tables of format version 1."""
 
 
-class _WriterV2(_ManyPerBlock, ManifestWriterV2):
+class _WriterV2(_WithRecord, ManifestWriterV2):
     """For tables of format version 2."""
 
 
+def _blocks(entries: Iterable[ManifestEntry]) -> Iterator[list[ManifestEntry]]:
+    """Many entries, as a reader decodes a block at once; fewer where their records are long."""
+    block, texts = list[ManifestEntry](), 0
+    for entry in entries:
+        block.append(entry)
+        texts += sum(len(text or "") for text in entry.data_file._data[-len(_OWN) :])
+        if len(block) >= _ENTRIES_PER_BLOCK or texts >= _TEXTS_PER_BLOCK:
+            yield block
+            block, texts = [], 0
+    if block:
+        yield block
+
+
 def in_order(entries: Iterable[ManifestEntry]) -> list[ManifestEntry]:
-    """Entries by partition, null before all values."""
-    return sorted(entries, key=lambda entry: _sortable(entry.data_file.partition))
-
-
-def split(entries: Sequence[ManifestEntry], most: int) -> Iterator[Sequence[ManifestEntry]]:
-    """At most so many entries each."""
-    for start in range(0, len(entries), max(1, most)):
-        yield entries[start : start + max(1, most)]
-
-
-def _sortable(partition: Record) -> tuple[Any, ...]:
-    return tuple((value is not None, value) for value in partition._data)
+    """Entries by partition."""
+    return sorted(entries, key=lambda entry: nulls_first(entry.data_file.partition._data))
 
 
 def _schema_for(metadata: TableMetadata, spec: PartitionSpec) -> Schema:
     """The newest schema that has all sources of a spec."""
-    for schema in [metadata.schema(), *reversed(metadata.schemas)]:
-        if all(field.source_id in schema._lazy_id_to_field for field in spec.fields):
-            return schema
-    return metadata.schema()
+    schemas = [metadata.schema(), *reversed(metadata.schemas)]
+    source_ids = {field.source_id for field in spec.fields}
+    return next((schema for schema in schemas if source_ids <= schema._lazy_id_to_field.keys()), schemas[0])

@@ -13,19 +13,18 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyiceberg.manifest import DataFile, ManifestContent, ManifestFile, write_manifest_list
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Operation, Snapshot, Summary, UpdateMetrics, update_snapshot_summaries
+from pyiceberg.table.update import TableUpdate, update_table_metadata
 
 from penstock.errors import LakeError
-from penstock.lake.commit.manifest_writer import Manifests, data_file
+from penstock.lake.commit.manifest_writer import Manifests, data_file, read_entries
 from penstock.lake.write.data_files import WrittenFile, delete_quietly
 from penstock.tables.iceberg.scan.scan_plan import Sources
 
 if TYPE_CHECKING:
-    from pyiceberg.manifest import DataFile, ManifestFile
-    from pyiceberg.table import Table
-    from pyiceberg.table.metadata import TableMetadata
-    from pyiceberg.table.snapshots import Snapshot, Summary
-    from pyiceberg.table.update import TableUpdate
-
     from penstock.lake.layout.table_layout import Tuple
 
 _MERGE_ENABLED, _MERGE_COUNT = "commit.manifest-merge.enabled", "commit.manifest.min-count-to-merge"
@@ -33,7 +32,6 @@ _MANIFEST_SIZE = "commit.manifest.target-size-bytes"
 _STREAM = "penstock.stream."
 _QUERY, _BATCH = f"{_STREAM}query-id", f"{_STREAM}batch-id"
 _OLD_PATHS = ("write.object-storage.path", "write.folder-storage.path")
-_DATA, _DELETES = 0, 1
 
 
 @dataclass(frozen=True)
@@ -83,14 +81,7 @@ class Change:
 
     def applied(self, metadata: TableMetadata) -> TableMetadata:
         """The metadata that the snapshot is written for."""
-        from pyiceberg.table.update import update_table_metadata
-
         return update_table_metadata(metadata, self.updates) if self.updates else metadata
-
-    @property
-    def looks_back(self) -> bool:
-        """Whether it matters what others did in between."""
-        return bool(self.removed) or self.touches is not None
 
 
 class Draft:
@@ -99,16 +90,16 @@ class Draft:
     def __init__(self, table: Table, sources: Sources, change: Change) -> None:
         self.snapshot_id: int = table.metadata.new_snapshot_id()
         self._io, self._sources, self._change = table.io, sources, change
-        self._folder = metadata_folder(table)
+        self._folder = folder_of(table, "metadata")
         self._manifests = Manifests(change.applied(table.metadata), table.io, self._folder, self.snapshot_id)
         self._added: list[ManifestFile] | None = None
         self._less: dict[str, tuple[ManifestFile, list[DataFile]]] = {}
         self._lists: list[str] = []
         self._used: set[str] = set()
 
-    def of(self, snapshot: Snapshot | None) -> list[ManifestFile]:
+    def of(self, snapshot: Snapshot | None) -> Sequence[ManifestFile]:
         """The manifests of a snapshot that exists."""
-        return list(self._sources.lists.of(snapshot, self._io))
+        return self._sources.lists.of(snapshot, self._io)
 
     def paths(self, manifest: ManifestFile) -> pa.Array:
         """The paths of the files in a manifest."""
@@ -117,8 +108,6 @@ class Draft:
 
     def write(self, metadata: TableMetadata) -> Snapshot:
         """Write the manifests and their list on top of the table's current snapshot; the snapshot for the catalog."""
-        from pyiceberg.table.snapshots import Snapshot
-
         self._manifests.metadata = metadata
         head = metadata.current_snapshot()
         manifests, gone = self._compose(head, metadata.properties)
@@ -145,8 +134,8 @@ class Draft:
     ) -> tuple[list[ManifestFile], list[DataFile]]:
         """The manifests of the new snapshot, and the files that it loses."""
         kept = [m for m in self.of(head) if m.has_added_files() or m.has_existing_files()]
-        data = [m for m in kept if int(m.content) == _DATA]
-        deletes = [m for m in kept if int(m.content) == _DELETES]
+        data = [m for m in kept if m.content == ManifestContent.DATA]
+        deletes = [m for m in kept if m.content == ManifestContent.DELETES]
         size = int(properties.get(_MANIFEST_SIZE, 8 << 20))
         if self._change.sort_manifests:
             composed, gone = self._sorted(data, size)
@@ -157,7 +146,7 @@ class Draft:
             gone = [file for _, lost in less for file in lost]
             composed = [*self._added, *self._merged([m for m, _ in less], size, properties)]
         needed = self._still_needed(deletes, composed)
-        gone += [file for manifest in deletes if manifest not in needed for file in self._manifests.files(manifest)]
+        gone += [entry.data_file for m in deletes if m not in needed for entry in read_entries(m, self._io)]
         return [*composed, *needed], gone
 
     def _without(self, manifest: ManifestFile) -> tuple[ManifestFile, list[DataFile]]:
@@ -175,25 +164,25 @@ class Draft:
         if properties.get(_MERGE_ENABLED, "true").lower() == "false":
             return list(manifests)
         kept = []
-        for own in _by_spec(manifests):
+        for spec_id, own in _by_spec(manifests).items():
             small = [m for m in own if m.manifest_length < size and m.added_snapshot_id != self.snapshot_id]
             if len(small) < int(properties.get(_MERGE_COUNT, 100)):
                 kept += own
             else:
                 kept += [m for m in own if m not in small]
-                kept += self._manifests.merged(small, size)[0]
+                kept += self._manifests.merged(spec_id, small, size)[0]
         return kept
 
     def _sorted(self, manifests: Sequence[ManifestFile], size: int) -> tuple[list[ManifestFile], list[DataFile]]:
         """All files by partition, new ones among the old."""
-        new = self._manifests.new_entries(self._change.added)
+        old, new = _by_spec(manifests), self._manifests.new_entries(self._change.added)
         kept, gone = [], []
-        for own in _by_spec(manifests):
-            entries = new.pop(own[0].partition_spec_id, [])
-            written, lost = self._manifests.merged(own, size, entries, self._change.removed)
+        for spec_id in {**old, **new}:
+            own, entries = old.get(spec_id, []), new.get(spec_id, [])
+            written, lost = self._manifests.merged(spec_id, own, size, entries, self._change.removed)
             kept += written
             gone += lost
-        return [*kept, *(m for entries in new.values() for m in self._manifests.merged([], size, entries)[0])], gone
+        return kept, gone
 
     def _still_needed(self, deletes: Sequence[ManifestFile], data: Sequence[ManifestFile]) -> list[ManifestFile]:
         """Delete files are about data that is older than they are: without such data they are about nothing."""
@@ -204,8 +193,6 @@ class Draft:
         return [] if oldest is None else [m for m in deletes if m.sequence_number >= oldest]
 
     def _write_list(self, manifests: Sequence[ManifestFile], metadata: TableMetadata, head_id: int | None) -> str:
-        from pyiceberg.manifest import write_manifest_list
-
         codec: Any = metadata.properties.get("write.avro.compression-codec", "gzip")
         path = f"{self._folder}/snap-{self.snapshot_id}-{len(self._lists)}-{uuid4()}.avro"
         self._lists.append(path)
@@ -221,8 +208,6 @@ class Draft:
         return path
 
     def _summary(self, metadata: TableMetadata, head: Snapshot | None, gone: Iterable[DataFile]) -> Summary:
-        from pyiceberg.table.snapshots import Operation, Summary, UpdateMetrics, update_snapshot_summaries
-
         metrics = UpdateMetrics()
         changed: set[tuple[int, Tuple]] = set()
         for written in self._change.added:
@@ -231,38 +216,25 @@ class Draft:
         for file in gone:
             metrics.remove_file(file)
             changed.add((file.spec_id, tuple(file.partition._data)))
-        properties_of_summary = {
-            **metrics.to_dict(),
-            "changed-partition-count": str(len(changed)),
-            **self._change.properties,
-        }
+        counts = {**metrics.to_dict(), "changed-partition-count": str(len(changed))}
         # PyIceberg has no sums for a snapshot that replaces files; they are those of one that overwrites.
         counted = Operation.APPEND if self._change.operation == "append" else Operation.OVERWRITE
         before = None if head is None else head.summary
-        summary = update_snapshot_summaries(Summary(operation=counted, **properties_of_summary), before)
+        summary = update_snapshot_summaries(Summary(operation=counted, **{**counts, **self._change.properties}), before)
         return Summary(operation=Operation(self._change.operation), **summary.additional_properties)
 
 
-def metadata_folder(table: Table) -> str:
-    """Where manifests and lists lie."""
-    return _folder(table, "metadata")
-
-
-def data_folder(table: Table) -> str:
-    """Where data files lie."""
-    return _folder(table, "data")
+def folder_of(table: Table, kind: str) -> str:
+    """Where data files lie, or manifests and lists."""
+    metadata = table.metadata
+    return str(metadata.properties.get(f"write.{kind}.path", f"{metadata.location.rstrip('/')}/{kind}")).rstrip("/")
 
 
 def own_folders(table: Table) -> list[str]:
     """All folders that a table writes to: its location, and those that its properties name."""
     properties = table.metadata.properties
     named = [properties[name] for name in _OLD_PATHS if name in properties]
-    return [table.metadata.location, data_folder(table), metadata_folder(table), *named]
-
-
-def _folder(table: Table, kind: str) -> str:
-    metadata = table.metadata
-    return str(metadata.properties.get(f"write.{kind}.path", f"{metadata.location.rstrip('/')}/{kind}")).rstrip("/")
+    return [table.metadata.location, folder_of(table, "data"), folder_of(table, "metadata"), *named]
 
 
 def ancestors(metadata: TableMetadata, head: int | None) -> Iterator[Snapshot]:
@@ -281,8 +253,8 @@ def _number(name: str, text: str) -> int:
         raise LakeError(f"{name} is {text!r}, which is no number of a batch", hint=hint) from None
 
 
-def _by_spec(manifests: Sequence[ManifestFile]) -> list[list[ManifestFile]]:
+def _by_spec(manifests: Sequence[ManifestFile]) -> dict[int, list[ManifestFile]]:
     by_spec: dict[int, list[ManifestFile]] = {}
     for manifest in manifests:
         by_spec.setdefault(manifest.partition_spec_id, []).append(manifest)
-    return list(by_spec.values())
+    return by_spec

@@ -19,20 +19,23 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
+
+from pyiceberg.conversions import from_json, to_json
+from pyiceberg.expressions.literals import literal
+from pyiceberg.types import BooleanType, IcebergType, IntegerType, LongType, StringType
+from pyiceberg.utils.datetime import date_to_days, datetime_to_micros, time_to_micros
 
 from penstock.deprecation import deprecated
 from penstock.errors import LakeError
 from penstock.maps.name_lists import read_names, write_names
 from penstock.quantities import Size, parse_size
 
-if TYPE_CHECKING:
-    from pyiceberg.types import IcebergType
-
 COLUMNS, BELOW = "penstock.coalesce.columns", "penstock.coalesce.below-bytes"
 VALUES, RECORD = "penstock.coalesce.values", "penstock.coalesce.record-bytes"
 FIELD_IDS = "penstock.coalesce.field-ids"
+PROPERTIES = (COLUMNS, FIELD_IDS, BELOW, VALUES, RECORD)
 _BELOW, _RECORD = "32MB", 256 << 10
 # The one NaN of all tuples: a set finds it by what it is, not by what it equals.
 NAN = float("nan")
@@ -69,18 +72,16 @@ class Coalesce:
             raise LakeError(f"a rule names a column twice: {', '.join(columns)}", hint="name it once")
         if below is None and values is None:
             below = _BELOW
-        object.__setattr__(self, "columns", tuple(columns))
-        object.__setattr__(self, "below", None if below is None else parse_size(below))
-        object.__setattr__(self, "values", tuple(_tuple(value, columns) for value in values or ()))
-        object.__setattr__(self, "record_bytes", parse_size(record_bytes))
+        vars(self).update(
+            columns=tuple(columns),
+            below=None if below is None else parse_size(below),
+            values=tuple(_tuple(value, columns) for value in values or ()),
+            record_bytes=parse_size(record_bytes),
+        )
 
     def shares(self, values: tuple[Any, ...], size: float) -> bool:
         """Whether a logical partition of so many bytes shares files; values as the table's manifests have them."""
-        return values in self._listed or (self.below is not None and size < self.below)
-
-    @property
-    def _listed(self) -> frozenset[tuple[Any, ...]]:
-        return frozenset(self.values)
+        return values in self.values or (self.below is not None and size < self.below)
 
 
 def as_rule(rule: Coalesce | str | Sequence[str] | None) -> Coalesce | None:
@@ -93,8 +94,6 @@ def as_rule(rule: Coalesce | str | Sequence[str] | None) -> Coalesce | None:
 
 def to_properties(rule: Coalesce, kinds: Sequence[Any]) -> dict[str, str]:
     """A rule as properties of a table; `kinds` are Iceberg's types of its columns."""
-    from pyiceberg.conversions import to_json
-
     properties = {COLUMNS: write_names(rule.columns), RECORD: str(rule.record_bytes)}
     if rule.below is not None:
         properties[BELOW] = str(rule.below)
@@ -125,9 +124,6 @@ def from_properties(properties: Mapping[str, str], kinds: Mapping[str, IcebergTy
 
 def internal(values: Sequence[Any], kinds: Sequence[Any]) -> tuple[Any, ...]:
     """One tuple of JSON's single values as manifests have them: dates and times as numbers, a uuid as its bytes."""
-    from pyiceberg.conversions import from_json
-    from pyiceberg.types import BooleanType, IntegerType, LongType, StringType
-
     own = (StringType, IntegerType, LongType, BooleanType)  # JSON has them as manifests do
     if len(values) == len(kinds) and all(isinstance(kind, own) for kind in kinds):
         return tuple(values)
@@ -136,9 +132,6 @@ def internal(values: Sequence[Any], kinds: Sequence[Any]) -> tuple[Any, ...]:
 
 def as_stored(value: Any, kind: IcebergType | None) -> Any:
     """A value of Python's as a manifest has it: dates and times as numbers, a uuid as its bytes."""
-    from pyiceberg.expressions.literals import literal
-    from pyiceberg.utils.datetime import date_to_days, datetime_to_micros, time_to_micros
-
     if isinstance(value, str) and kind is not None and str(kind) != "string":
         value = literal(value).to(kind).value
     match value:

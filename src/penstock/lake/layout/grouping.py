@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.schema import Schema
 
 from penstock.expr.kernels.physical import row_codes
 from penstock.lake.layout.coalesce import NAN
 from penstock.maps.sidecar_columns import path_to
 from penstock.prune.transforms import transform_of
-
-if TYPE_CHECKING:
-    from pyiceberg.partitioning import PartitionSpec
-    from pyiceberg.schema import Schema
 
 _NUMBERS = {pa.date32(): pa.int32(), pa.time64("us"): pa.int64()}
 

@@ -6,12 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
-
-import pyarrow as pa
 
 from penstock.formats.manifest_record import LOGICAL, SHREDDING, read_tuples
-from penstock.lake.layout.coalesce import internal
+from penstock.lake.layout.coalesce import as_stored, internal
 from penstock.lake.layout.grouping import stored
 from penstock.lake.layout.table_layout import Layout, Tuple
 from penstock.tables.iceberg.iceberg_table import IcebergTable
@@ -19,7 +16,7 @@ from penstock.tables.iceberg.manifest.file_batch import FileBatch
 from penstock.tables.iceberg.metadata.version import SpecField
 from penstock.tables.iceberg.scan.scan_plan import data_batches
 
-_NAMES = ("file_path", "record_count", "file_size_in_bytes", "sequence_number", LOGICAL, SHREDDING)
+_NAMES = ("file_path", "record_count", "file_size_in_bytes", LOGICAL, SHREDDING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +32,6 @@ class LiveFile:
     partition: Tuple
     rows: int
     bytes: int
-    sequence_number: int
     logical: Mapping[Tuple, int] | None
     shredding: str | None = None  # what is recorded of its sidecars
 
@@ -60,8 +56,8 @@ def _files(batch: FileBatch, layout: Layout) -> list[LiveFile]:
     spec_id = batch.spec.spec_id
     entries = zip(*(batch.column(name).to_pylist() for name in _NAMES), strict=True)
     return [
-        LiveFile(path, spec_id, own, rows, size, number or 0, _logical(layout, spec_id, own, rows, text), shredding)
-        for own, (path, rows, size, number, text, shredding) in zip(tuples, entries, strict=True)
+        LiveFile(path, spec_id, own, rows, size, _logical(layout, spec_id, own, rows, text), shredding)
+        for own, (path, rows, size, text, shredding) in zip(tuples, entries, strict=True)
     ]
 
 
@@ -70,16 +66,14 @@ def _values(batch: FileBatch, spec_field: SpecField) -> list[Any]:
     if array is None:
         return [None] * batch.count
     values = stored(array)
-    if str(spec_field.kind) == "uuid" and pa.types.is_string(array.type):
-        return [None if value is None else UUID(value).bytes for value in values]
-    return values
+    return [as_stored(value, spec_field.kind) for value in values] if str(spec_field.kind) == "uuid" else values
 
 
 def _logical(layout: Layout, spec_id: int, partition: Tuple, rows: int, text: str | None) -> dict[Tuple, int] | None:
     """The logical partitions of a file with their rows."""
     if spec_id == layout.fine.spec_id:
         return {partition: rows}
-    if layout.coarse is None or spec_id != layout.coarse.spec_id:
+    if spec_id != layout.coarse_id:
         return None
     record = read_tuples(text)
     if record is None or record.rows is None or record.ids != tuple(layout.logical_ids):

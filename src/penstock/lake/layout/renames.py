@@ -13,19 +13,17 @@ in its older schemas.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+
+from pyiceberg.schema import Schema
+from pyiceberg.table.metadata import TableMetadata
 
 from penstock.errors import LakeError
 from penstock.lake.layout.coalesce import COLUMNS, FIELD_IDS
-from penstock.maps.name_lists import read_names, write_names
+from penstock.maps.name_lists import read_names, read_object, write_names
 from penstock.maps.shred_rule import COLUMNS as MAPS
 from penstock.maps.shred_rule import FIELD_IDS as MAP_IDS
 from penstock.maps.shred_rule import PREFIX
-
-if TYPE_CHECKING:
-    from pyiceberg.schema import Schema
-    from pyiceberg.table.metadata import TableMetadata
 
 _RULES = ((COLUMNS, FIELD_IDS, None), (MAPS, MAP_IDS, PREFIX))
 
@@ -38,7 +36,7 @@ def current_properties(metadata: TableMetadata) -> dict[str, str]:
             names = read_names(properties.get(columns, ""))
         except LakeError:  # whoever reads the rule says what is wrong with it
             continue
-        known = _ids(properties.get(ids))
+        known = read_object(properties.get(ids))
         renamed = {name: _now(name, known.get(name), metadata) for name in names}
         if all(name == now for name, now in renamed.items()):
             continue
@@ -53,15 +51,6 @@ def current_properties(metadata: TableMetadata) -> dict[str, str]:
 def field_ids(schema: Schema, columns: Iterable[str]) -> str:
     """The property that keeps the field ids of a rule's columns."""
     return json.dumps({column: schema.find_field(column, case_sensitive=False).field_id for column in columns})
-
-
-def _ids(text: str | None) -> Mapping[str, Any]:
-    """Field ids by name; none where somebody has written something else."""
-    try:
-        ids = json.loads(text or "{}")
-    except ValueError:
-        return {}
-    return ids if isinstance(ids, dict) else {}
 
 
 def _now(name: str, field_id: object, metadata: TableMetadata) -> str:

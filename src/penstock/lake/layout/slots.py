@@ -72,7 +72,7 @@ def assign(
         expected += [sizes[i] / parts] * parts
     for coarse, members in small.items():
         assert layout.coarse is not None  # without it nothing is shared
-        members.sort(key=lambda i: _order(layout.logical_tuple(tuples[i])))
+        members.sort(key=lambda i: nulls_first(layout.logical_tuple(tuples[i])))
         records = [record_size(layout.logical_tuple(tuples[i])) for i in members]
         cuts = _cuts([sizes[i] for i in members], records, target, layout.record_bytes)
         for start, end in pairwise([*cuts, len(members)]):
@@ -103,6 +103,6 @@ def _parts(size: float, target: int, at_once: int) -> int:
     return max(1, math.ceil(size / target), min(at_once, int(size // least)))
 
 
-def _order(values: Tuple) -> tuple[Any, ...]:
-    """Null before all values."""
+def nulls_first(values: Sequence[Any]) -> Tuple:
+    """What tuples are sorted by: null before all values."""
     return tuple((value is not None, value) for value in values)

@@ -12,25 +12,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote_plus
 
 import pyarrow as pa
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema, sanitize_column_names
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.update import AddPartitionSpecUpdate, TableUpdate
+from pyiceberg.transforms import Transform
+from pyiceberg.types import IcebergType, NestedField
 
 from penstock.errors import LakeError, PenstockWarning
 from penstock.formats.manifest_record import read_sidecar_record
 from penstock.lake.layout.coalesce import FIELD_IDS, Coalesce, as_stored, from_properties, to_properties
 from penstock.lake.layout.renames import current_properties, field_ids
 from penstock.maps.shred_rule import DUPLICATES, LAST_WINS, REJECT
-from penstock.maps.shredding import ShreddedMap, Tally, footer_of, shredded_maps, split_rows
+from penstock.maps.shredding import ShreddedMap, footer_of, shredded_maps, split_rows
 from penstock.maps.sidecar_columns import read_sidecars, visible
-
-if TYPE_CHECKING:
-    from pyiceberg.partitioning import PartitionField, PartitionSpec
-    from pyiceberg.schema import Schema
-    from pyiceberg.table.metadata import TableMetadata
-    from pyiceberg.transforms import Transform
-    from pyiceberg.types import IcebergType, NestedField
 
 SMALL = "[#small]"
 _LONGEST = 150
@@ -54,6 +53,11 @@ class Layout:
     maps: tuple[ShreddedMap, ...] = ()
     sidecars: tuple[NestedField, ...] = ()  # the fields of all sidecars that the table has
     last_wins: bool = False
+
+    @property
+    def coarse_id(self) -> int | None:
+        """The spec of shared files; None where there are none."""
+        return None if self.coarse is None else self.coarse.spec_id
 
     @cached_property
     def shared(self) -> list[int]:
@@ -96,8 +100,10 @@ class Layout:
 
     def shares(self, fine: Tuple, size: float) -> bool:
         """Whether a logical partition of so many bytes shares files."""
-        if self.rule is None or self.coarse is None or not self._can_be_recorded(fine):
+        if self.rule is None or self.coarse is None:
             return False
+        if any(fine[i] is not None and fine[i] not in calendar for i, calendar in self._calendar):
+            return False  # a record cannot name a date that Python's calendar does not have
         return self.rule.shares(tuple(fine[i] for i in self._rule_places), size)
 
     @property
@@ -122,8 +128,6 @@ class Layout:
     @cached_property
     def written(self) -> Schema:
         """Iceberg's schema of files, with their names for odd columns."""
-        from pyiceberg.schema import Schema, sanitize_column_names
-
         by_id = {field.field_id: field for field in self.sidecars}
         used = [by_id[sidecar.id] for each in self.maps for sidecar in each.sidecars]
         return sanitize_column_names(Schema(*self.schema.fields, *used))
@@ -136,12 +140,11 @@ class Layout:
         schema: pa.Schema = schema_to_pyarrow(self.written, include_field_ids=True)
         return schema.with_metadata(footer_of(self.maps, self.written)) if self.maps else schema
 
-    def columns_of(self, table: pa.Table, tally: Tally) -> pa.Table:
-        """Rows as files have them: hot keys split off."""
-        if not self.maps:
-            return pa.table(table.columns, schema=self.files)
+    def columns_of(self, table: pa.Table) -> tuple[pa.Table, set[int]]:
+        """Rows as files have them: hot keys split off; and the ids of sidecars that are not exact for them."""
         types = self.files.types[len(self.schema.fields) :]
-        return pa.table(split_rows(table, self.maps, types, tally, self.last_wins), schema=self.files)
+        columns, inexact = split_rows(table, self.maps, types, self.last_wins)
+        return pa.table(columns, schema=self.files), inexact
 
     def is_shredded_as_wanted(self, record: str | None) -> bool:
         """Whether a file with this record has the sidecars that it would be written with now."""
@@ -160,10 +163,6 @@ class Layout:
     def _rule_ids(self) -> list[int]:
         assert self.rule is not None
         return [_column(self.schema, name).field_id for name in self.rule.columns]
-
-    def _can_be_recorded(self, fine: Tuple) -> bool:
-        """Whether a record can name the values; dates that Python's calendar does not have get files of their own."""
-        return all(fine[i] is None or fine[i] in calendar for i, calendar in self._calendar)
 
     @cached_property
     def _calendar(self) -> list[tuple[int, range]]:
@@ -221,7 +220,13 @@ def with_rule(layout: Layout, specs: Sequence[PartitionSpec], rule: Coalesce) ->
     """A layout under a rule; an error when the table is not partitioned by the rule's columns."""
     _check(layout.schema, layout.fine, rule)
     changed = replace(layout, rule=rule)
-    return replace(changed, coarse=_coarse(specs, [layout.fine.fields[i] for i in changed.kept]))
+    fields = [layout.fine.fields[i] for i in changed.kept]
+    new = PartitionSpec(*fields, spec_id=max(spec.spec_id for spec in specs) + 1)
+    return replace(changed, coarse=next((spec for spec in specs if _identities(spec) == _identities(new)), new))
+
+
+def _identities(spec: PartitionSpec) -> list[tuple[int, str, int]]:
+    return [(field.source_id, str(field.transform), field.field_id) for field in spec.fields]
 
 
 def typed_rule(schema: Schema, rule: Coalesce) -> Coalesce:
@@ -248,10 +253,18 @@ def _typed(value: Any, kind: IcebergType) -> Any:
     return stored
 
 
-def rule_properties(schema: Schema, rule: Coalesce) -> dict[str, str]:
-    """A typed rule as properties of a table, with the field ids of its columns."""
-    kinds = [_column(schema, name).field_type for name in rule.columns]
-    return {**to_properties(rule, kinds), FIELD_IDS: field_ids(schema, rule.columns)}
+def rule_properties(layout: Layout, specs: Sequence[PartitionSpec], rule: Coalesce) -> dict[str, str]:
+    """A rule for a table as its properties, with the field ids of its columns; an error when it does not fit."""
+    typed = typed_rule(layout.schema, rule)
+    with_rule(layout, specs, typed)
+    kinds = [_column(layout.schema, name).field_type for name in typed.columns]
+    return {**to_properties(typed, kinds), FIELD_IDS: field_ids(layout.schema, typed.columns)}
+
+
+def missing_spec(metadata: TableMetadata) -> list[TableUpdate]:
+    """The update that gives a table the spec of shared files, unless it has it or needs none."""
+    coarse = layout_of(metadata).coarse
+    return [] if coarse is None or coarse.spec_id in metadata.specs() else [AddPartitionSpecUpdate(spec=coarse)]
 
 
 def _column(schema: Schema, name: str) -> NestedField:
@@ -273,13 +286,3 @@ def _check(schema: Schema, fine: PartitionSpec, rule: Coalesce) -> None:
         by = f"partitioned by {transforms[0]} of {name}" if transforms else f"not partitioned by {name}"
         hint = f"name one of: {', '.join(known)}" if known else f"partition the table by {name} itself"
         raise LakeError(f"partitions of {name!r} cannot share files: the table is {by}", hint=hint)
-
-
-def _coarse(specs: Sequence[PartitionSpec], fields: Sequence[PartitionField]) -> PartitionSpec:
-    from pyiceberg.partitioning import PartitionSpec
-
-    wanted = [(f.source_id, str(f.transform), f.field_id) for f in fields]
-    for spec in specs:
-        if [(f.source_id, str(f.transform), f.field_id) for f in spec.fields] == wanted:
-            return spec
-    return PartitionSpec(*fields, spec_id=max(spec.spec_id for spec in specs) + 1)

@@ -18,35 +18,31 @@ manifests come out in the order of their partitions, so that planning opens few 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
 
-from penstock.errors import ConflictError, PenstockError
+from pyiceberg.manifest import ManifestContent, ManifestFile
+from pyiceberg.table import Table
+
 from penstock.expr.tree import Expr, Lookup
 from penstock.formats.manifest_record import record_size
-from penstock.lake.commit.commit import fresh, has_moved_on
+from penstock.lake.commit.commit import fresh, replanned
 from penstock.lake.commit.snapshot import Change
 from penstock.lake.layout.live_files import LiveFile, live_files, logical_sizes
 from penstock.lake.layout.slots import assign
-from penstock.lake.layout.table_layout import Layout, Tuple
-from penstock.lake.write.data_files import WriteJob, WrittenFile, fine_tuples, write_rows
+from penstock.lake.layout.table_layout import Tuple
+from penstock.lake.write.arrangement import write_rows
+from penstock.lake.write.data_files import WrittenFile
 from penstock.lake.write.hot_key_choice import choose_again
 from penstock.lake.write.removal import unfiltered
-from penstock.lake.write.writes import LOCALLY, attempt, prepare
+from penstock.lake.write.writes import LOCALLY, commit_written, prepare
 from penstock.progress import Count, Counted, counted, progress
-from penstock.prune.file_task import FileTask
 from penstock.prune.plan import Plan
 from penstock.tables import bridge
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.scan.reader import Reader
 from penstock.tables.iceberg.scan.scan_plan import only
 
-if TYPE_CHECKING:
-    from pyiceberg.manifest import ManifestFile
-    from pyiceberg.table import Table
-
-_ATTEMPTS = 20
 _SMALL = 0.75  # of the target size
 _SHRUNK = 1.25  # by so much a partition must be below the size, or it would come and go with each compaction
 _SPREAD = 2.0  # files that a value of a shared file lies in, on average
@@ -74,23 +70,20 @@ class Compaction:
         return asdict(self)
 
     def __str__(self) -> str:
-        if not self.rewritten and self.manifests_before == self.manifests_after:
-            return "nothing to compact"
         parts = [self._files_text] if self.rewritten else []
         if self.manifests_before != self.manifests_after:
             parts.append(f"{counted(self.manifests_before, 'manifest')} became {self.manifests_after:,}")
-        return "; ".join(parts)
+        return "; ".join(parts) or "nothing to compact"
 
     @property
     def _files_text(self) -> str:
-        moved = [
-            f"{counted(number, 'logical partition')} {one if number == 1 else several}"
-            for number, one, several in (
-                (self.promoted, "got files of its own", "got files of their own"),
-                (self.folded, "shares files now", "share files now"),
-            )
-            if number
-        ]
+        moved = []
+        if self.promoted:
+            whose = "its" if self.promoted == 1 else "their"
+            moved.append(f"{counted(self.promoted, 'logical partition')} got files of {whose} own")
+        if self.folded:
+            share = "shares" if self.folded == 1 else "share"
+            moved.append(f"{counted(self.folded, 'logical partition')} {share} files now")
         became = f"{Counted(self.rewritten, self.files_before, 'file')} became {self.written:,}"
         reasons = f" ({', '.join(moved)})" if moved else ""
         return f"{became}{reasons}, {counted(self.files_after, 'file')} in all"
@@ -116,98 +109,71 @@ def compact(table: IcebergTable, where: str | None) -> tuple[Table, Compaction]:
     table.plan(where, limit=0)  # an error in the predicate is said before anything is written
     table = replace(table, table=choose_again(table))
     published, *passes = _compact(table, where)
-    if not passes[0].work.knows_all:
+    if any(file.logical is None for file in passes[0].chosen.values()):
         # Now it is known which logical partitions those files had: some may lie beside small files of their own.
         published, second = _compact(replace(table, table=published), where)
         passes.append(second)
     return published, _result(passes, replace(table, table=published))
 
 
-class _Pass(NamedTuple):
-    """What was to do, and the files that were written for it."""
-
-    work: _Work
-    files: Sequence[WrittenFile]
-
-
-def _compact(table: IcebergTable, where: str | None) -> tuple[Table, _Pass]:
+def _compact(table: IcebergTable, where: str | None) -> tuple[Table, _Work]:
     """Compact once; PyIceberg's table afterwards, and what was done."""
-    for _ in range(_ATTEMPTS):
-        now = replace(table, table=fresh(table.table))
-        try:
-            work = _Work(now, where)
-            if not work.chosen and not work.manifests_need_order:
-                return now.table, _Pass(work, ())
-            job = work.job()
-            files = work.write(job)
-        except (PenstockError, OSError):
-            if not has_moved_on(now.table, fresh(now.table)):
-                raise
-            continue  # files of a snapshot that expired are gone
-        change = Change("replace", files, frozenset(work.chosen), now.version.snapshot_id, sort_manifests=True)
-        published = attempt(now, job, files, change)
-        if published is not None:
-            return published, _Pass(work, files)
-    message = f"{table.name} was changed by other writers during all of {_ATTEMPTS} attempts"
-    raise ConflictError(message, hint="nothing was changed; compact when they are done, or less at once: where=…")
+
+    def once(now: IcebergTable) -> tuple[Table, _Work]:
+        work = _Work(now, where)
+        if not work.chosen and not _need_order(work.manifests):
+            return now.table, work
+        work.write()
+        change = Change("replace", work.written, frozenset(work.chosen), now.version.snapshot_id, sort_manifests=True)
+        return commit_written(now, change, work.written), work
+
+    hint = "nothing was changed; compact when they are done, or less at once: where=…"
+    return replanned(replace(table, table=fresh(table.table)), once, hint)
 
 
 class _Work:
-    """What there is to do in one version of a table."""
+    """What there is to do in one version of a table, and then the files that were written for it."""
 
     def __init__(self, table: IcebergTable, where: str | None) -> None:
-        self.table = table
         job = prepare(table, files=())
-        self.layout, self.target = job.layout, job.target
+        self.table, self.layout, self.target = table, job.layout, job.target
+        self.manifests = _manifests(table)
         self.files = live_files(table, self.layout)
         self.sizes = logical_sizes(self.files)
+        self.job = replace(job.again(), known=self.sizes, known_is_all=True)
         self.tasks = {task.path: unfiltered(task) for task in table.plan(where).files}
-        self.chosen = self._choose([file for file in self.files if file.path in self.tasks])
+        paths = self._choose([file for file in self.files if file.path in self.tasks])
+        self.chosen = {file.path: file for file in self.files if file.path in paths}
+        self.written: list[WrittenFile] = []
 
-    @property
-    def manifests_need_order(self) -> bool:
-        """Whether there are more manifests than the entries need."""
-        lengths_by_spec: dict[int, list[int]] = defaultdict(list)
-        for manifest in _manifests(self.table):
-            lengths_by_spec[manifest.partition_spec_id].append(manifest.manifest_length)
-        return any(len(lengths) > 1 + 2 * sum(lengths) // _MANIFEST for lengths in lengths_by_spec.values())
-
-    @property
-    def knows_all(self) -> bool:
-        """Whether the logical partitions of all chosen files are known."""
-        return all(file.logical is not None for file in self.files if file.path in self.chosen)
-
-    def job(self) -> WriteJob:
-        """How the chosen files are written: by what each logical partition has in the whole table."""
-        return replace(prepare(self.table, files=self.files).again(), known_is_all=True)
-
-    def write(self, job: WriteJob) -> list[WrittenFile]:
-        """The rows of the chosen files as new files."""
+    def write(self) -> None:
+        """Write the rows of the chosen files as new files."""
         tasks = [task for path, task in self.tasks.items() if path in self.chosen]
         if not tasks:
-            return []
+            return
+        table, read = self.table, Count(len(tasks), "file")
         if sum(task.size or 0 for task in tasks) > LOCALLY:
-            files: list[WrittenFile] = bridge.rewrite(job, self._only(tasks))
-            return files
-        reader = Reader(self.table.version, self.table.sources.io, self.table.context.timezone)
+            chosen = tuple(task.path for task in tasks)
+            own = ChosenFiles(table.name, table.table, table.sources, table.snapshot, chosen, context=table.context)
+            self.written = bridge.rewrite(self.job, own)
+            return
+        reader = Reader(table.version, table.sources.io, table.context.timezone)
         names = [field.name for field in self.layout.schema.fields]
-        read = Count(len(tasks), "file")
         with progress("reading and rewriting", read):
-            return write_rows(job, read.each(reader.rows(tasks, names)), gathered=_GATHERED)
+            self.written = write_rows(self.job, read.each(reader.rows(tasks, names)), gathered=_GATHERED)
 
-    @property
-    def rewritten(self) -> list[LiveFile]:
-        """The chosen files."""
-        return [file for file in self.files if file.path in self.chosen]
-
-    def _only(self, tasks: Sequence[FileTask]) -> ChosenFiles:
-        table = self.table
-        paths = tuple(task.path for task in tasks)
-        return ChosenFiles(table.name, table.table, table.sources, table.snapshot, paths, context=table.context)
+    def moved(self, *, to_own: bool) -> int:
+        """How many logical partitions left shared files for files of their own, or the other way."""
+        fine = self.layout.fine.spec_id
+        source, before = set[Tuple](), set[Tuple]()
+        for file in self.chosen.values():
+            (before if (file.spec_id == fine) == to_own else source).update(file.logical or ())
+        now = {each for file in self.written if (file.spec_id == fine) == to_own for each in file.logical}
+        return len((source & now) - before)
 
     def _choose(self, candidates: Sequence[LiveFile]) -> set[str]:
         chosen = {file.path for file in candidates if self._misplaced(file)}
-        arriving = {tuple(home) for file in candidates if file.path in chosen for home in self._homes(file)}
+        arriving = {home for file in candidates if file.path in chosen for home in self._homes(file)}
         groups: dict[Tuple, list[LiveFile]] = defaultdict(list)
         for file in candidates:
             if file.path not in chosen:
@@ -216,14 +182,14 @@ class _Work:
             small = [file for file in members if self._is_small(file)]
             if small and self._files_needed(small) < len(small) + (home in arriving):
                 chosen |= {file.path for file in small}
-            if self._is_shared(members[0]) and _spread(members) >= _SPREAD:
+            if home[0] == self.layout.coarse_id and _spread(members) >= _SPREAD:
                 chosen |= {file.path for file in members}
         return chosen
 
     def _misplaced(self, file: LiveFile) -> bool:
         if self.tasks[file.path].deletes or not self.layout.is_shredded_as_wanted(file.shredding):
             return True
-        if self._is_shared(file):
+        if file.spec_id == self.layout.coarse_id:
             if file.logical is None:
                 return True
             return not all(self.layout.shares(fine, self.sizes.get(fine, 0)) for fine in file.logical)
@@ -235,7 +201,7 @@ class _Work:
         """Whether a file could hold more; the record of a shared one may be full before the file itself is."""
         if file.bytes >= _SMALL * self.target:
             return False
-        if not self._is_shared(file):
+        if file.spec_id != self.layout.coarse_id:
             return True
         recorded = sum(record_size(self.layout.logical_tuple(fine)) for fine in file.logical or ())
         return recorded < _SMALL * self.layout.record_bytes
@@ -246,37 +212,38 @@ class _Work:
         totals = [self.sizes[fine] for fine in sizes]
         return len(assign(self.layout, list(sizes), list(sizes.values()), totals, self.target).slots)
 
-    def _is_shared(self, file: LiveFile) -> bool:
-        return self.layout.coarse is not None and file.spec_id == self.layout.coarse.spec_id
-
-    def _homes(self, file: LiveFile) -> Iterable[tuple[int, Tuple]]:
+    def _homes(self, file: LiveFile) -> Iterator[tuple[int | None, Tuple]]:
         """The partitions that the rows of a file will go to, as far as that is known."""
         for fine in file.logical or ():
-            if self.layout.coarse is not None and self.layout.shares(fine, self.sizes.get(fine, 0)):
-                yield self.layout.coarse.spec_id, self.layout.coarse_tuple(fine)
+            if self.layout.shares(fine, self.sizes.get(fine, 0)):
+                yield self.layout.coarse_id, self.layout.coarse_tuple(fine)
             else:
                 yield self.layout.fine.spec_id, fine
 
 
 def _manifests(table: IcebergTable) -> list[ManifestFile]:
     manifests = table.sources.lists.of(table.version.snapshot, table.sources.io)
-    return [m for m in manifests if int(m.content) == 0 and (m.has_added_files() or m.has_existing_files())]
+    return [
+        m for m in manifests if m.content == ManifestContent.DATA and (m.has_added_files() or m.has_existing_files())
+    ]
 
 
-def _result(passes: Sequence[_Pass], after: IcebergTable) -> Compaction:
+def _need_order(manifests: Sequence[ManifestFile]) -> bool:
+    """Whether there are more manifests than the entries need."""
+    lengths_by_spec: dict[int, list[int]] = defaultdict(list)
+    for manifest in manifests:
+        lengths_by_spec[manifest.partition_spec_id].append(manifest.manifest_length)
+    return any(len(lengths) > 1 + 2 * sum(lengths) // _MANIFEST for lengths in lengths_by_spec.values())
+
+
+def _result(passes: Sequence[_Work], after: IcebergTable) -> Compaction:
     """What was done; a file that the first pass wrote and the second wrote again does not count."""
-    written = {file.path: file for each in passes for file in each.files}
-    rewritten = {file.path: file for each in passes for file in each.work.rewritten}
-    between = written.keys() & rewritten.keys()
-    gone = [file for path, file in rewritten.items() if path not in between]
-    new = [file for path, file in written.items() if path not in between]
+    written = {file.path: file for work in passes for file in work.written}
+    rewritten = {path: file for work in passes for path, file in work.chosen.items()}
+    gone = [file for path, file in rewritten.items() if path not in written]
+    new = [file for path, file in written.items() if path not in rewritten]
     last = passes[-1]
-    files_after = len(last.work.files) - len(last.work.chosen) + len(last.files)
-    homes = []
-    for work, new_files in passes:
-        before = _homes(((file.spec_id, file.logical or ()) for file in work.rewritten), work.layout)
-        now = ((file.spec_id, fine_tuples(work.layout, [file])) for file in new_files)
-        homes.append((before, _homes(now, work.layout)))
+    files_after = len(last.files) - len(last.chosen) + len(last.written)
     return Compaction(
         files_before=files_after + len(gone) - len(new),
         files_after=files_after,
@@ -284,26 +251,11 @@ def _result(passes: Sequence[_Pass], after: IcebergTable) -> Compaction:
         written=len(new),
         bytes_rewritten=sum(file.bytes for file in gone),
         bytes_written=sum(file.bytes for file in new),
-        promoted=sum(len(before.shared & now.own - before.own) for before, now in homes),
-        folded=sum(len(before.own & now.shared - before.shared) for before, now in homes),
-        manifests_before=len(_manifests(passes[0].work.table)),
+        promoted=sum(work.moved(to_own=True) for work in passes),
+        folded=sum(work.moved(to_own=False) for work in passes),
+        manifests_before=len(passes[0].manifests),
         manifests_after=len(_manifests(after)),
     )
-
-
-class _Homes(NamedTuple):
-    """Logical partitions with files of their own, and those in shared files."""
-
-    own: set[Tuple]
-    shared: set[Tuple]
-
-
-def _homes(files: Iterable[tuple[int, Iterable[Tuple]]], layout: Layout) -> _Homes:
-    """Where logical partitions lie, by the spec of each file and the partitions in it."""
-    homes = _Homes(set(), set())
-    for spec_id, partitions in files:
-        (homes.own if spec_id == layout.fine.spec_id else homes.shared).update(partitions)
-    return homes
 
 
 def _spread(files: Sequence[LiveFile]) -> float:

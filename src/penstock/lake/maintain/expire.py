@@ -6,41 +6,50 @@ on nobody finds the files any more; what a crash leaves of them is found by `swe
 
 A file outside of the table's own folders was adopted and is not its own: it stays, and so does one that another table
 or a declared layout of the lake needs.
+
+A catalog that removes a snapshot removes the tags and branches that point to it as well. Iceberg's requirements for a
+commit name refs one by one, and cannot say that there are no others. PyIceberg checks requirements itself for all
+catalogs but REST: there, a requirement of our own can. After a commit to a REST catalog it is checked what it removed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+
+from pydantic import Field
+from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.serializers import FromInputFile
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.refs import SnapshotRefType
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.update import (
+    AssertRefSnapshotId,
+    AssertTableUUID,
+    RemovePartitionStatisticsUpdate,
+    RemoveSnapshotsUpdate,
+    TableUpdate,
+)
 
 from penstock.errors import CLIENT_ERRORS, LakeError, PenstockError
 from penstock.lake.commit.commit import UnknownOutcomeError, commit_metadata, fresh, update
-from penstock.lake.commit.snapshot import ancestors, own_folders
-from penstock.lake.maintain.other_tables import Others, others_of
-from penstock.lake.maintain.reachable_files import (
+from penstock.lake.commit.snapshot import ancestors
+from penstock.lake.maintain.unneeded_files import (
     File,
     check_collectable,
+    described,
     files_of,
-    lists_of,
     manifests_of,
-    statistics_of,
+    others_of,
+    remove_files,
 )
-from penstock.progress import Count, counted, progress
+from penstock.progress import counted
 from penstock.quantities import Age, moment
-from penstock.storage.path_names import Names, is_below
+from penstock.storage.path_names import Names
 from penstock.storage.redaction import one_line
 from penstock.tables.iceberg.scan.scan_plan import Sources
-
-if TYPE_CHECKING:
-    from pyiceberg.io import FileIO
-    from pyiceberg.table import Table
-    from pyiceberg.table.metadata import TableMetadata
-    from pyiceberg.table.snapshots import Snapshot
-
-_AT_ONCE = 8
 
 
 @dataclass(frozen=True)
@@ -72,41 +81,27 @@ def expire(
     now = datetime.now(UTC)
     before = moment(older_than, now)
     names = Names()
-    check_collectable(table.metadata, ".".join(table.name()))
+    check_collectable(table)
     if not removable(table.metadata, now, before, keep_last):
         return table, Expired(0, 0, 0)
     others = others_of(table, layouts, names)  # one that cannot be known is an error before anything is removed
     base, published, gone = _commit(table, now, before, keep_last)
     try:
         unneeded = _unneeded(gone, base.metadata, published.metadata, sources, names)
-        own = _own(unneeded, published, others)
-        needed = others.need(own)
-        doomed = [unneeded[name] for name in own if name not in needed]
+        doomed = others.removable(unneeded, published)
     except PenstockError as error:
         message = f"{len(gone):,} snapshots were removed, but no file was: {error.message}"
         raise LakeError(message, hint="`sweep` removes the files that no snapshot has") from error
-    removed = Count(len(doomed), "file")
-    with progress("removing", removed), ThreadPoolExecutor(_AT_ONCE, "penstock-expire") as pool:
-        removed_sizes = removed.each(pool.map(lambda file: _delete(sources.io, file), doomed))
-        sizes = [size for size in removed_sizes if size is not None]
+    sizes = remove_files(sources.io, doomed)
     return published, Expired(len(gone), len(sizes), sum(sizes))
 
 
 def _commit(table: Table, now: datetime, before: datetime, keep_last: int) -> tuple[Table, Table, list[Snapshot]]:
     """The table before and after, and the snapshots that went; no ref may have moved since they were chosen."""
-    from pyiceberg.exceptions import CommitFailedException
-    from pyiceberg.table.update import (
-        AssertRefSnapshotId,
-        RemovePartitionStatisticsUpdate,
-        RemoveSnapshotsUpdate,
-        TableUpdate,
-    )
-
-    from penstock.lake.maintain.refs import AssertNoOtherRefs, check_refs
 
     def publish(table: Table) -> tuple[Table, Table, list[Snapshot]]:
         metadata = table.metadata
-        check_collectable(metadata, ".".join(table.name()))
+        check_collectable(table)
         gone = removable(metadata, now, before, keep_last)
         if not gone:
             return table, table, []
@@ -119,7 +114,7 @@ def _commit(table: Table, now: datetime, before: datetime, keep_last: int) -> tu
         updates.append(RemoveSnapshotsUpdate(snapshot_ids=ids))  # type: ignore[call-arg]
         try:
             published = update(table, requirements, updates, (ValueError,))  # somebody else removed one of them
-            check_refs(table, published, ids)
+            _check_refs(table, published, ids)
             return table, published, gone
         except (CommitFailedException, PenstockError):
             raise
@@ -134,8 +129,6 @@ def _commit(table: Table, now: datetime, before: datetime, keep_last: int) -> tu
 
 def removable(metadata: TableMetadata, now: datetime, before: datetime, keep_last: int) -> list[Snapshot]:
     """The snapshots that are older and that nothing holds."""
-    from pyiceberg.table.refs import SnapshotRefType
-
     limit = before.timestamp() * 1000
     held = {metadata.current_snapshot_id, *(ref.snapshot_id for ref in metadata.refs.values())}
     branches = [(ref.snapshot_id, ref.min_snapshots_to_keep or 1, ref.max_snapshot_age_ms)
@@ -148,42 +141,43 @@ def removable(metadata: TableMetadata, now: datetime, before: datetime, keep_las
     return [s for s in metadata.snapshots if s.timestamp_ms < limit and s.snapshot_id not in held]
 
 
-def _own(files: Iterable[str], table: Table, others: Others) -> list[str]:
-    """The files in the table's folders, without those in folders of others inside them."""
-    folders = [others.names.folder(folder) for folder in own_folders(table)]
-    claimed = [claim.folder for claim in others.inside(folders)]
-    return [
-        name for name in files
-        if any(is_below(name, own) for own in folders) and not any(is_below(name, other) for other in claimed)
-    ]  # fmt: skip
+class AssertNoOtherRefs(AssertTableUUID):
+    """The table has no tag or branch but these; to a REST catalog it is the requirement of the table's id."""
+
+    refs: frozenset[str] = Field(exclude=True)
+
+    def validate(self, base_metadata: TableMetadata | None) -> None:  # type: ignore[override]
+        super().validate(base_metadata)
+        assert base_metadata is not None  # or it has raised
+        new = sorted(set(base_metadata.refs) - self.refs)
+        if new:
+            raise CommitFailedException(f"{new[0]} was created concurrently")
+
+
+def _check_refs(before: Table, after: Table, removed: Collection[int]) -> None:
+    """An error when a commit on top of another one removed tags or branches that it did not know."""
+    log = after.metadata.metadata_log
+    if not log or log[-1].metadata_file == before.metadata_location:
+        return
+    path = log[-1].metadata_file
+    try:
+        known = FromInputFile.table_metadata(after.io.new_input(path)).refs
+    except CLIENT_ERRORS as error:
+        done = f"{len(removed):,} snapshots were removed, but no file was"
+        message = f"{done}: {path} cannot be read, and may have new tags"
+        raise LakeError(message, hint="`sweep` removes the files that no snapshot has") from error
+    lost = sorted(name for name, ref in known.items() if ref.snapshot_id in removed)
+    if lost:
+        message = f"{lost[0]} was created while its snapshot was removed; no file was removed"
+        raise LakeError(message, hint=f"restore it from the metadata before: {path}")
 
 
 def _unneeded(
     gone: Sequence[Snapshot], before: TableMetadata, after: TableMetadata, sources: Sources, names: Names
 ) -> dict[str, File]:
     """Files of removed snapshots that no other needs; manifests that stay are not looked into for them."""
-    staying = manifests_of(list(after.snapshots), sources)
-    leaving = {path: m for path, m in manifests_of(gone, sources).items() if path not in staying}
-    files = {**files_of(leaving.values(), sources, names), **lists_of(gone, names), **statistics_of(before, names)}
-    needed = {**files_of(staying.values(), sources, names), **lists_of(after.snapshots, names)}
-    needed |= statistics_of(after, names)
-    return {key: file for key, file in files.items() if key not in needed}
-
-
-def _delete(io: FileIO, file: File) -> int | None:
-    """Delete a file; its size, or None when it was gone already or could not be deleted: then `sweep` finds it."""
-    if "#" in file.path or "?" in file.path:
-        return None  # PyIceberg cuts such a path short, and what it would delete is another file
-    try:
-        input_file = io.new_input(file.path)
-        size = len(input_file) if file.size is None else file.size  # a list does not say its own
-        try:
-            io.delete(file.path)
-        except FileNotFoundError:
-            return None
-        except OSError:
-            # On S3, Arrow may fail to keep a directory alive whose last file it has deleted.
-            return None if input_file.exists() else size
-        return size
-    except CLIENT_ERRORS:
-        return None
+    staying = manifests_of(after.snapshots, sources)
+    leaving = [m for path, m in manifests_of(gone, sources).items() if path not in staying]
+    files = {**files_of(leaving, sources, names), **described(before, gone, names)}
+    needed = {**files_of(staying.values(), sources, names), **described(after, after.snapshots, names)}
+    return {name: file for name, file in files.items() if name not in needed}

@@ -20,23 +20,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from uuid import UUID
+
+from pyiceberg.table import Table
 
 from penstock.errors import LakeError, StorageError
 from penstock.lake.commit.commit import fresh
 from penstock.lake.commit.snapshot import own_folders
-from penstock.lake.maintain.other_tables import Others, others_of
-from penstock.lake.maintain.reachable_files import check_collectable, metadata_files, reachable
-from penstock.progress import Count, counted, progress
+from penstock.lake.maintain.unneeded_files import (
+    Others,
+    check_collectable,
+    metadata_files,
+    others_of,
+    reachable,
+    remove_each,
+)
+from penstock.progress import counted
 from penstock.quantities import Age, moment
 from penstock.storage.file_listing import Listed, delete, list_folders, outermost, remove_empty
 from penstock.storage.path_names import Names, is_below
 from penstock.tables.iceberg.scan.scan_plan import Sources
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from pyiceberg.table import Table
 
 _SAFE = timedelta(hours=1)
 _AT_ONCE = 8
@@ -80,13 +84,13 @@ def sweep(
         raise LakeError(message, hint="give 1 hour or more, or force=True when you know that nobody is writing")
     names = Names()
     first = fresh(table)
-    check_collectable(first.metadata, ".".join(table.name()))
+    check_collectable(first)
     live = reachable(first.metadata, sources, names)
     places = outermost(own_folders(first), names)
     folders = [names.folder(place) for place in places]
     listing = list_folders(places, sources.io.properties, names)
     table = fresh(first)
-    needed = _needed(table, sources, names)
+    needed = {*reachable(table.metadata, sources, names), *map(names.of, metadata_files(table))}
     _check_seen(live.keys() & needed, folders, listing.files)
     others = others_of(table, layouts, names)
     listing = listing.without(_claimed(table, others, folders, names), names)
@@ -95,21 +99,16 @@ def sweep(
         del unknown[name]
     _check_uuid(unknown.values(), table.metadata.table_uuid)
     limit = int(before.timestamp() * 1_000_000_000)
-    unreferenced = [file for file in unknown.values() if file.modified_ns < limit]
-    removed = unreferenced if dry_run else _delete(unreferenced)
+    removed = [file for file in unknown.values() if file.modified_ns < limit]
     if not dry_run:
+        removed = [file for file, done in zip(removed, remove_each(delete, removed), strict=True) if done]
         remove_empty(listing.folders, limit)
     return table, Swept(tuple(file.url for file in removed), sum(file.size for file in removed), dry_run)
 
 
-def _needed(table: Table, sources: Sources, names: Names) -> set[str]:
-    """Everything that the table needs, its metadata files among it."""
-    return {*reachable(table.metadata, sources, names), *map(names.of, metadata_files(table))}
-
-
 def _check_seen(live: Iterable[str], folders: Sequence[str], files: Sequence[Listed]) -> None:
-    seen = {file.name for file in files}
-    missing = sorted(name for name in live if name not in seen and any(is_below(name, folder) for folder in folders))
+    unseen = set(live) - {file.name for file in files}
+    missing = sorted(name for name in unseen if any(is_below(name, folder) for folder in folders))
     if missing:
         message = f"{len(missing):,} files that the table needs were not found in its folders, such as {missing[0]}"
         hint = "nothing was deleted; paths may be written in different ways, or files of the table are lost"
@@ -155,9 +154,3 @@ def _uuid(file: Listed) -> str | None:
 def _shared(place: str, other: str) -> LakeError:
     message = f"{place} belongs to {other}, whose files cannot be told from those that nobody needs"
     return LakeError(message, hint="nothing was deleted; give each table folders of its own")
-
-
-def _delete(files: Sequence[Listed]) -> list[Listed]:
-    removed = Count(len(files), "file")
-    with progress("removing", removed), ThreadPoolExecutor(_AT_ONCE, "penstock-sweep") as pool:
-        return [file for file, done in zip(files, removed.each(pool.map(delete, files)), strict=True) if done]

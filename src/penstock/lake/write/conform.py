@@ -6,20 +6,18 @@ text. Whatever does not fit is said before a file is opened.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyiceberg.schema import Schema
 
 from penstock.errors import SchemaError
 from penstock.expr.types import is_nested, normalize, type_name
 from penstock.lake.layout.table_layout import Layout
+from penstock.maps.map_entries import build_maps, entries_of
 from penstock.tables.iceberg.metadata.schema_columns import Columns
-
-if TYPE_CHECKING:
-    from pyiceberg.schema import Schema
 
 _WIDER = {
     (pa.int8(), pa.int16()), (pa.int8(), pa.int32()), (pa.int8(), pa.int64()),
@@ -30,8 +28,9 @@ _WIDER = {
 def check_schema(incoming: pa.Schema, schema: Schema) -> list[str]:
     """The given columns in the table's order, by the names that they were given; an error for all that is wrong."""
     table = Columns(schema).arrow
-    names = {name.lower(): name for name in incoming.names}
-    problems = [f"column {name!r} is given twice" for name in _twice(incoming.names)]
+    lower = [name.lower() for name in incoming.names]
+    names, types = dict(zip(lower, incoming.names, strict=True)), dict(zip(lower, incoming.types, strict=True))
+    problems = [f"column {n!r} is given twice" for i, n in enumerate(incoming.names) if lower[i] in lower[:i]]
     missing = [f.name for f in table if f.name.lower() not in names]
     known = {f.name.lower() for f in table}
     extra = [name for name in incoming.names if name.lower() not in known]
@@ -40,10 +39,10 @@ def check_schema(incoming: pa.Schema, schema: Schema) -> list[str]:
     if extra:
         problems.append(f"not in the table: {', '.join(extra)}")
     for field, kind in zip(table, (f.field_type for f in schema.fields), strict=True):
-        name = names.get(field.name.lower())
-        if name is None or (str(kind) == "uuid" and _is_uuid(incoming.field(incoming.get_field_index(name)).type)):
+        type_in_rows = types.get(field.name.lower())
+        if type_in_rows is None or (str(kind) == "uuid" and _is_uuid(type_in_rows)):
             continue
-        type_in_rows = normalize(incoming.field(incoming.get_field_index(name)).type)
+        type_in_rows = normalize(type_in_rows)
         if not _fits(type_in_rows, field.type):
             problems.append(f"{field.name} is a {type_name(field.type)} and was given as {type_name(type_in_rows)}")
     if problems:
@@ -80,26 +79,16 @@ def _is_uuid(incoming: pa.DataType) -> bool:
     return bool(stored == pa.binary(16))
 
 
-def _twice(names: Sequence[str]) -> list[str]:
-    lower = [name.lower() for name in names]
-    return [name for i, name in enumerate(names) if name.lower() in lower[:i]]
-
-
 def _fits(incoming: pa.DataType, wanted: pa.DataType) -> bool:
     if incoming == wanted or (incoming, wanted) in _WIDER or pa.types.is_null(incoming):
         return True
     if pa.types.is_decimal(incoming) and pa.types.is_decimal(wanted):
         return bool(incoming.scale == wanted.scale and incoming.precision <= wanted.precision)
-    if not (is_nested(incoming) and is_nested(wanted)):
+    if not is_nested(wanted) or incoming.id != wanted.id or incoming.num_fields != wanted.num_fields:
         return False
-    if pa.types.is_map(incoming) and pa.types.is_map(wanted):
-        return _fits(incoming.key_type, wanted.key_type) and _fits(incoming.item_type, wanted.item_type)
-    if pa.types.is_struct(incoming) and pa.types.is_struct(wanted):
-        inner = [(incoming.field(i), wanted.field(i)) for i in range(min(incoming.num_fields, wanted.num_fields))]
-        same = incoming.num_fields == wanted.num_fields
-        return same and all(a.name.lower() == b.name.lower() and _fits(a.type, b.type) for a, b in inner)
-    lists = bool(pa.types.is_list(incoming) and pa.types.is_list(wanted))
-    return lists and _fits(incoming.value_type, wanted.value_type)
+    inner = [(incoming.field(i), wanted.field(i)) for i in range(wanted.num_fields)]
+    named = pa.types.is_struct(wanted)
+    return all((not named or a.name.lower() == b.name.lower()) and _fits(a.type, b.type) for a, b in inner)
 
 
 def _cast(column: pa.ChunkedArray, to: pa.DataType, name: str) -> pa.ChunkedArray:
@@ -144,11 +133,9 @@ def _never_null(array: pa.Array) -> pa.Array:
 
 
 def _map(array: pa.Array, to: pa.DataType) -> pa.Array:
-    array = _whole(array)
-    keys, items = _convert(array.keys, to.key_type), _convert(array.items, to.item_type)
-    entries = pa.StructArray.from_arrays([keys, items], fields=[to.key_field, to.item_field])
-    buffers = array.buffers()[:2]
-    return pa.Array.from_buffers(to, len(array), buffers, array.null_count, children=[entries])
+    entries = entries_of(array)
+    keys, items = _convert(entries.keys, to.key_type), _convert(entries.items, to.item_type)
+    return build_maps(to, entries.offsets, keys, items, np.asarray(array.is_null()))
 
 
 def _list(array: pa.Array, to: pa.DataType) -> pa.Array:

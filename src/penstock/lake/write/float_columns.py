@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyiceberg import types
+from pyiceberg.conversions import to_bytes
+from pyiceberg.types import NestedField
 
 from penstock.formats.file_format import FileWriter
-from penstock.maps.split import entries_of
+from penstock.maps.map_entries import entries_of
 
 if TYPE_CHECKING:
     from pyiceberg.io.pyarrow import StatisticsCollector
-    from pyiceberg.types import NestedField
 
 Statistics = dict[str, Any]
 
@@ -62,17 +64,11 @@ class FloatColumns:
         for field_id, values in leaves:
             self.by_id.setdefault(field_id, FloatColumn()).add(values, with_bounds=field_id in self.bare)
 
-    @property
-    def nan_counts(self) -> dict[int, int]:
-        """The number of NaN, of every float column."""
-        return {field_id: column.nans for field_id, column in self.by_id.items()}
-
     def complete(self, statistics: Statistics, file: FileWriter, plan: Mapping[int, StatisticsCollector]) -> None:
         """Add what the footer does not say to a manifest entry's statistics."""
-        from pyiceberg.conversions import to_bytes
         from pyiceberg.io.pyarrow import MetricModeTypes
 
-        statistics["nan_value_counts"] = self.nan_counts
+        statistics["nan_value_counts"] = {field_id: column.nans for field_id, column in self.by_id.items()}
         for field_id in self.bare & self.by_id.keys():
             column, mode = self.by_id[field_id], plan[field_id].mode.type
             if mode == MetricModeTypes.NONE:
@@ -100,8 +96,6 @@ def float_leaves(
 
 
 def _leaves(field: NestedField, values: pa.ChunkedArray) -> Iterator[tuple[int, pa.ChunkedArray]]:
-    from pyiceberg import types
-
     kind = field.field_type
     match kind:
         case types.FloatType() | types.DoubleType():

@@ -7,7 +7,7 @@ not certain is read.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -24,8 +24,9 @@ from penstock.lake.layout.grouping import group_rows, partition_arrays
 from penstock.lake.layout.live_files import live_files
 from penstock.lake.layout.slots import Slot
 from penstock.lake.layout.table_layout import Layout, Tuple
+from penstock.lake.write.arrangement import write_rows, write_slots
 from penstock.lake.write.conform import conform
-from penstock.lake.write.data_files import WriteJob, WrittenFile, write_rows, write_slots
+from penstock.lake.write.data_files import WriteJob, WrittenFile
 from penstock.prune.file_task import FileTask
 from penstock.prune.judge import Pruner
 from penstock.prune.verdict import Verdict
@@ -102,6 +103,11 @@ class ByPartition:
     layout: Layout
     tuples: Set[Tuple]
 
+    @classmethod
+    def of(cls, layout: Layout, files: Iterable[WrittenFile]) -> ByPartition:
+        """The partitions that new files hold."""
+        return cls(layout, {fine for file in files for fine in file.logical})
+
     def __post_init__(self) -> None:
         one_nan = frozenset(tuple(NAN if v != v else v for v in each) for each in self.tuples)
         object.__setattr__(self, "tuples", one_nan)
@@ -147,12 +153,10 @@ class Rewrite:
     def _slot(self, task: FileTask) -> Slot | None:
         """The place of the file itself; None when files of its spec are not written any more."""
         layout = self.job.layout
+        if task.spec_id is None or task.spec_id not in (layout.fine.spec_id, layout.coarse_id):
+            return None
         partition = tuple(as_stored(value, kind) for value, kind in self.reader.partition(task))
-        if task.spec_id == layout.fine.spec_id:
-            return Slot(layout.fine.spec_id, partition, False)
-        if layout.coarse is not None and task.spec_id == layout.coarse.spec_id:
-            return Slot(layout.coarse.spec_id, partition, True)
-        return None
+        return Slot(task.spec_id, partition, task.spec_id == layout.coarse_id)
 
 
 def unfiltered(task: FileTask) -> FileTask:

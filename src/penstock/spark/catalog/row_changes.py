@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.errors import EvaluationError, LakeError
 from penstock.expr.kernels.evaluate import unevaluable
 from penstock.expr.tree import Expr
-from penstock.lake.write.file_replacement import replace_files
+from penstock.lake.write.writes import replace_files
 from penstock.spark.scan.translate import translate
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 
@@ -66,7 +66,7 @@ def _delete(table: ManagedTable, loaded: Source, statement: Mapping[str, Any], r
     urls = [row[0] for row in rows.where(matches).select(FILE).distinct().collect()]
     staying = rows.where(F.col(FILE).isin(urls)).where(~matches)
     assert isinstance(loaded, IcebergTable)
-    replace_files(loaded, urls, staying.drop(FILE, _MATCHES), "overwrite")
+    replace_files(loaded, urls, staying.drop(FILE, _MATCHES))
 
 
 def _condition(table: ManagedTable, statement: Mapping[str, Any]) -> Expr | None:

@@ -30,7 +30,7 @@ from penstock.expr.sql_text import literal_sql, quote_name, quote_text
 from penstock.expr.tree import Literal
 from penstock.expr.types import is_nested, type_name
 from penstock.formats.format_registry import DEFAULT
-from penstock.maps.sidecar_states import State
+from penstock.maps.shredded_file import State
 from penstock.spark.scan.iceberg_filters import UUID_PARTS, UUID_PATTERN, MapKey, Meanings
 from penstock.spark.scan.iceberg_names import ABSENT, Naming, all_fields, surrogate
 from penstock.spark.scan.iceberg_shredded import SidecarColumn

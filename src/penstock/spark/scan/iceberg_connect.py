@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.errors import LakeError
 from penstock.expr.sql_text import quote_text
 from penstock.formats.format_registry import DEFAULT
-from penstock.maps.sidecar_states import states_of
+from penstock.maps.shredded_file import states_of
 from penstock.spark.scan.hadoop_client import options_for_connect
 from penstock.spark.scan.iceberg_columns import Shape, quoted, read_type
 from penstock.spark.scan.iceberg_files import FIELD_IDS

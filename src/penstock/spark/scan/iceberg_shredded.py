@@ -19,8 +19,8 @@ import numpy as np
 from penstock.expr.sql_text import quote_text
 from penstock.formats.manifest_record import SHREDDING
 from penstock.maps.shred_rule import MIRROR
+from penstock.maps.shredded_file import State, States, states_of, weaker
 from penstock.maps.sidecar_columns import KNOWN, Sidecar, path_of, value_type
-from penstock.maps.sidecar_states import State, States, states_of, weaker
 from penstock.prune.facts import encode
 from penstock.tables.iceberg.scan.scan_plan import data_batches
 

@@ -94,7 +94,7 @@ class StreamWriter(_arrow_writer()):  # type: ignore[misc]
 
         files = files_of(messages)
         if files:
-            write.add_batch(open_table(self._options), self._job, files, StreamBatch(messages[0].query, batchId))
+            write.add_batch(open_table(self._options), files, StreamBatch(messages[0].query, batchId))
 
     def abort(self, messages: list[BatchWritten | None], batchId: int) -> None:
         """On the driver, when a task or the commit failed."""

@@ -85,7 +85,7 @@ class PenstockSource(DataSource):
         check_fits(table, schema)
         replaced = "TRUE" if where is None else where
         removal = write.by_predicate(table, replaced) if overwrite and not dynamic else None
-        job = replace(write.prepare(table), only=None if where is None else removal)
+        job = replace(write.prepare(table), check=None if where is None or removal is None else removal.check)
         return Writer(dict(self.options), job, overwrite, removal)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
@@ -116,16 +116,14 @@ class Writer(DataSourceArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """On the driver: one snapshot for all tasks."""
         from penstock.lake.write import writes as write
-        from penstock.lake.write.data_files import fine_tuples
         from penstock.lake.write.removal import ByPartition
 
         files = files_of(messages)
         table = open_table(self._options)
         if not self._overwrite:
-            write.add_files(table, self._job, files, {})
+            write.add_files(table, files, {})
             return
-        layout = self._job.layout
-        removal = self._removal if self._removal is not None else ByPartition(layout, fine_tuples(layout, files))
+        removal = self._removal if self._removal is not None else ByPartition.of(self._job.layout, files)
         write.replace_rows(table, self._job, files, removal, {})
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
@@ -154,8 +152,8 @@ def write_batches(job: WriteJob, batches: Iterator[pa.RecordBatch]) -> list[Writ
     """Write the rows of one task."""
     import pyarrow as pa
 
+    from penstock.lake.write.arrangement import write_rows
     from penstock.lake.write.conform import check_schema
-    from penstock.lake.write.data_files import write_rows
 
     tables = (pa.table(batch) for batch in batches)
     return write_rows(job, (table.select(check_schema(table.schema, job.layout.schema)) for table in tables))

@@ -30,8 +30,9 @@ from penstock.errors import PenstockError, SchemaError
 from penstock.expr.sql_text import quote_name
 from penstock.lake.layout.grouping import stored
 from penstock.lake.layout.slots import Slot, Slots, assign
+from penstock.lake.write.arrangement import write_slots
 from penstock.lake.write.conform import check_schema, conform, null_error, required
-from penstock.lake.write.data_files import WriteJob, WrittenFile, discard, measure, write_slots
+from penstock.lake.write.data_files import WriteJob, WrittenFile, discard
 from penstock.progress import Counted
 from penstock.spark.session.session import is_connect, session
 from penstock.spark.session.tasks import progress_of_tasks
@@ -175,7 +176,7 @@ def _slots(job: WriteJob, rows: DataFrame, spark: SparkSession) -> tuple[Slots, 
     tuples = _tuples(known, layout)
     if not tuples:
         return Slots([], [], []), known
-    per_row = job.bytes_per_row or measure(job, conform(rows.limit(_SAMPLE).toArrow(), layout))
+    per_row = job.bytes_per_row or job.measure(conform(rows.limit(_SAMPLE).toArrow(), layout))
     sizes = (counts_by_partition.column(_NUMBER).to_numpy() * per_row).tolist()
     return assign(layout, tuples, sizes, job.expected(tuples, sizes), job.target, _at_once(spark)), known
 

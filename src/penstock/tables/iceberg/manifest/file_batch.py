@@ -22,8 +22,8 @@ from pyiceberg.types import IcebergType
 from penstock.expr.tree import Column, Expr
 from penstock.formats.format_registry import format_named
 from penstock.formats.manifest_record import LOGICAL, SHREDDING, read_sidecar_record
+from penstock.maps.shredded_file import State, state_of
 from penstock.maps.sidecar_columns import Sidecar, value_type
-from penstock.maps.sidecar_states import State, state_of
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Bounds, Exact, Fact, encode
 from penstock.tables.description import Numbers, integers

@@ -35,9 +35,8 @@ from penstock.expr.schema import check_names
 from penstock.expr.tree import Column
 from penstock.formats.manifest_record import read_sidecar_record
 from penstock.maps.shred_rule import MIRROR
-from penstock.maps.shredded_file import Part, ShreddedFile
+from penstock.maps.shredded_file import Part, ShreddedFile, State, states_of
 from penstock.maps.sidecar_columns import Sidecar, check_complete, path_of, read_sidecars, visible
-from penstock.maps.sidecar_states import State, states_of
 from penstock.prune.facts import Term
 from penstock.prune.transform_functions import transform_function
 from penstock.prune.transforms import transform_of

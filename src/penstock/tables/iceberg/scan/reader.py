@@ -26,7 +26,7 @@ from penstock.errors import CLIENT_ERRORS, LakeError, MissingError
 from penstock.expr.kernels.evaluate import as_type
 from penstock.expr.tree import Expr, Lookup, column_of, terms_of
 from penstock.formats.format_registry import format_of
-from penstock.maps.split import build_maps, entries_of
+from penstock.maps.map_entries import build_maps, entries_of
 from penstock.prune.delete_file import DeleteFile
 from penstock.prune.file_task import FileTask
 from penstock.storage.redaction import one_line
