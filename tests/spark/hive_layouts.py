@@ -237,12 +237,12 @@ class counted_calls:
 
     def __enter__(self) -> list[str]:
         self.calls: list[str] = []
-        self.answer = planner.answer_question
-        planner.answer_question = lambda request: (self.calls.append(request), self.answer(request))[1]
+        self.answer = planner.answer
+        planner.answer = lambda request, catalog: (self.calls.append(request), self.answer(request, catalog))[1]
         return self.calls
 
     def __exit__(self, *_: object) -> None:
-        planner.answer_question = self.answer
+        planner.answer = self.answer
 
 
 def make(root: Path, partition_by: str, values: Sequence[Sequence[str | None]], timezone: str = "UTC") -> Layout:

@@ -198,5 +198,5 @@ def test_two_clients_ask_over_jdbc_with_pruning(attached: SparkSession) -> None:
         for name in ("spark.sql.defaultCatalog", "hive.server2.thrift.port"):
             attached.conf.unset(name)
     assert sorted(map(str, answers)) == sorted(map(str, [[(10,)], True, ["events"]] * 2))
-    loader = java_class(gateway_of(attached), "HiddenMetadata").getClassLoader()
-    assert loader.getResource("io/penstock/HiddenMetadata.class") is None  # Hive closed the loader: its classes stay
+    loader = java_class(gateway_of(attached), "Deleted").getClassLoader()
+    assert loader.getResource("io/penstock/Deleted.class") is None  # Hive closed the loader: its classes stay

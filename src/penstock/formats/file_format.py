@@ -57,5 +57,6 @@ class FileFormat:
     open: Callable[[Any], DataFile]
     table_writer: Callable[[Any, Mapping[str, str]], TableWriter]  # of Iceberg's schema and the table's properties
     field_id: bytes  # where Arrow keeps a field's id: in the metadata of the schema's fields
-    spark_field_id: str  # the same in Spark's schemas
+    spark_reader: str  # the class in `spark/jvm` that has Spark's reader of it
+    spark_field_id: str  # where Spark's schemas keep a field's id
     spark_field_ids: str  # the setting by which Spark finds columns by these ids

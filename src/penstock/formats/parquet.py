@@ -132,6 +132,7 @@ PARQUET = FileFormat(
     open=ParquetFile,
     table_writer=ParquetTableWriter,
     field_id=b"PARQUET:field_id",
+    spark_reader="NanSafeParquet",
     spark_field_id="parquet.field.id",
     spark_field_ids="spark.sql.parquet.fieldId.read.enabled",
 )

@@ -1,15 +1,18 @@
 package io.penstock;
 
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Collections;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
+import java.util.List;
 
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
@@ -42,9 +45,9 @@ import scala.collection.immutable.Seq;
  */
 public class CarryKeys {
   private final LogicalPlan plan; // gives what it gave before, and more
-  private final HashMap answers; // KeyAccess.Wanted to the Attribute of the plan that has it
+  private final HashMap<KeyAccess.Wanted, Attribute> answers; // the columns of the plan that have them
 
-  private CarryKeys(LogicalPlan plan, HashMap answers) {
+  private CarryKeys(LogicalPlan plan, HashMap<KeyAccess.Wanted, Attribute> answers) {
     this.plan = plan;
     this.answers = answers;
   }
@@ -54,344 +57,224 @@ public class CarryKeys {
     return only(carry(plan, new LinkedHashSet()).plan, plan.output(), new ArrayList());
   }
 
-  private static CarryKeys carry(LogicalPlan plan, LinkedHashSet wanted) {
+  /** Of what is asked, a plan answers what is about its own columns. */
+  private static CarryKeys carry(LogicalPlan plan, LinkedHashSet<KeyAccess.Wanted> asked) {
     if (!ShreddedMap.mayBeIn(plan) || plan.children().isEmpty()) {
       return new CarryKeys(plan, new HashMap());
+    }
+    LinkedHashSet<KeyAccess.Wanted> wanted = new LinkedHashSet();
+    for (KeyAccess.Wanted one : asked) {
+      if (place(plan.output(), one.id) >= 0) {
+        wanted.add(one);
+      }
     }
     LogicalPlan node = Subqueries.in(plan);
     if (node instanceof Union) {
       return union(node, wanted);
     }
-    if (node instanceof Expand) {
-      return expand((Expand) node, wanted);
-    }
-    if (node instanceof Generate) {
-      return generate((Generate) node, wanted);
-    }
-    if (node instanceof Project || node instanceof Aggregate || node instanceof Window) {
-      return define(node, wanted);
-    }
-    return lets(node) ? pass(node, wanted) : stop(node);
+    return isKnown(node) ? extend(node, wanted) : stop(node);
   }
 
-  /** Operators whose columns are those of their children. */
-  private static boolean lets(LogicalPlan node) {
-    return node instanceof Filter || node instanceof Join || node instanceof Sort || node instanceof GlobalLimit
-        || node instanceof LocalLimit || node instanceof Offset || node instanceof Sample
+  /** Operators with columns of their own, and those that give what their children give. */
+  private static boolean isKnown(LogicalPlan node) {
+    return node instanceof Project || node instanceof Aggregate || node instanceof Window || node instanceof Expand
+        || node instanceof Filter || node instanceof Join || node instanceof Sort || node instanceof GlobalLimit
+        || node instanceof LocalLimit || node instanceof Offset || node instanceof Sample || node instanceof Generate
         || node instanceof SubqueryAlias || node instanceof RepartitionOperation || node instanceof RebalancePartitions
         || node instanceof DomainJoin;
-  }
-
-  private static CarryKeys pass(LogicalPlan node, LinkedHashSet wanted) {
-    Reach asking = asks(node);
-    asking.questions.addAll(wanted);
-    CarryKeys below = below(node, asking.questions);
-    LogicalPlan changed = replace(below.plan, below.answers);
-    return new CarryKeys(changed, passed(changed, below.answers, wanted));
-  }
-
-  /** What is wanted and came from below, as the operator gives it: an outer join makes it nullable. */
-  private static HashMap passed(LogicalPlan node, HashMap answers, LinkedHashSet wanted) {
-    HashMap passed = new HashMap();
-    for (Iterator all = wanted.iterator(); all.hasNext();) {
-      Object one = all.next();
-      Attribute below = (Attribute) answers.get(one);
-      Attribute here = below == null ? null : attribute(node.output(), below.exprId());
-      if (here != null) {
-        passed.put(one, here);
-      }
-    }
-    return passed;
   }
 
   /** An operator of which nothing is known: what is below it is done by itself. */
   private static CarryKeys stop(LogicalPlan node) {
     ArrayList children = new ArrayList();
-    for (int i = 0; i < node.children().size(); i++) {
-      children.add(in((LogicalPlan) node.children().apply(i)));
+    for (LogicalPlan child : Seqs.list(node.children())) {
+      children.add(in(child));
     }
-    return new CarryKeys(replace(over(node, children), new HashMap()), new HashMap());
+    Reach within = new Reach(new HashMap());
+    return new CarryKeys((LogicalPlan) over(node, children).transformExpressions(within), new HashMap());
   }
 
-  /** Each child is asked for what is wanted of its columns. */
-  private static CarryKeys below(LogicalPlan node, LinkedHashSet wanted) {
+  /** Children are asked for what is wanted of their columns; one of the operator's own gets a column beside it. */
+  private static CarryKeys extend(LogicalPlan node, LinkedHashSet<KeyAccess.Wanted> wanted) {
+    Reach asking = Reach.asking(node.expressions());
+    for (KeyAccess.Wanted one : wanted) {
+      List sources = sources(node, one.id);
+      asking.findAll(sources, one.path, one.access);
+      if (sources.isEmpty()) {
+        asking.questions.add(one); // a child may have it
+      }
+    }
     ArrayList children = new ArrayList();
-    HashMap answers = new HashMap();
-    for (int i = 0; i < node.children().size(); i++) {
-      LogicalPlan child = (LogicalPlan) node.children().apply(i);
-      CarryKeys done = carry(child, of(child, wanted));
-      children.add(done.plan);
-      answers.putAll(done.answers);
+    HashMap<KeyAccess.Wanted, Attribute> below = new HashMap();
+    for (LogicalPlan child : Seqs.list(node.children())) {
+      CarryKeys done = carry(child, asking.questions);
+      // A Generate knows by their places which columns of its child it drops: what is new comes behind them.
+      children.add(node instanceof Generate ? done.behind(child) : done.plan);
+      below.putAll(done.answers);
     }
-    return new CarryKeys(over(node, children), answers);
-  }
-
-  /** The operator over other children; itself, as Spark has it, when they are the same. */
-  private static LogicalPlan over(LogicalPlan node, ArrayList children) {
-    return (LogicalPlan) node.withNewChildren(PlannedFiles.seq(children));
-  }
-
-  private static LinkedHashSet of(LogicalPlan plan, LinkedHashSet wanted) {
-    LinkedHashSet own = new LinkedHashSet();
-    for (Iterator all = wanted.iterator(); all.hasNext();) {
-      KeyAccess.Wanted one = (KeyAccess.Wanted) all.next();
-      if (attribute(plan.output(), one.id) != null) {
-        own.add(one);
+    LogicalPlan over = over(node, children);
+    Reach reach = new Reach(below);
+    LogicalPlan changed = (LogicalPlan) (node instanceof Aggregate
+        ? over.mapExpressions(new Grouped((Aggregate) node, reach))
+        : over.transformExpressions(reach));
+    HashMap<KeyAccess.Wanted, Attribute> answers = new HashMap();
+    LinkedHashMap<List, NamedExpression> more = new LinkedHashMap(); // each once, by what it is
+    for (KeyAccess.Wanted one : wanted) {
+      List sources = sources(node, one.id);
+      List values = reach.findAll(sources, one.path, one.access);
+      Attribute column = (Attribute) below.get(one);
+      if (values != null) {
+        more.putIfAbsent(values, column(node, (Expression) values.get(0), one));
+        answers.put(one, ((NamedExpression) more.get(values)).toAttribute());
+      } else if (column != null && sources.isEmpty() && place(changed.output(), column.exprId()) >= 0) {
+        answers.put(one, attribute(changed.output(), column.exprId())); // an outer join makes it nullable
       }
     }
-    return own;
+    return new CarryKeys(more.isEmpty() ? changed : with(changed, more), answers);
   }
 
-  /** Operators that define columns: a column more for each key that is wanted of one of theirs. */
-  private static CarryKeys define(LogicalPlan node, LinkedHashSet wanted) {
-    Reach asking = asks(node);
-    LinkedHashMap sources = new LinkedHashMap(); // KeyAccess.Wanted to the Expression in which its map is
-    for (Iterator all = wanted.iterator(); all.hasNext();) {
-      KeyAccess.Wanted one = (KeyAccess.Wanted) all.next();
-      Expression source = source(node, one.id);
-      if (source != null) {
-        sources.put(one, source);
-        asking.find(source, one.path, one.access);
-      } else {
-        asking.questions.add(one); // a window's child may have it
+  /** What stands behind an own column of an operator, in each row of an Expand; null where keys cannot be taken out. */
+  private static List sources(LogicalPlan node, ExprId id) {
+    if (node instanceof Expand) {
+      ArrayList cells = new ArrayList();
+      for (Seq row : Seqs.list(((Expand) node).projections())) {
+        cells.add(row.apply(place(node.output(), id)));
       }
+      return cells;
     }
-    CarryKeys below = below(node, asking.questions);
-    HashMap answers = node instanceof Window ? passed(below.plan, below.answers, wanted) : new HashMap();
-    Reach reach = new Reach(below.answers);
-    LinkedHashMap more = new LinkedHashMap(); // each once, by what it is
-    for (Iterator all = sources.keySet().iterator(); all.hasNext();) {
-      KeyAccess.Wanted one = (KeyAccess.Wanted) all.next();
-      Expression answer = reach.find((Expression) sources.get(one), one.path, one.access);
-      if (answer != null) {
-        if (!more.containsKey(answer)) {
-          more.put(answer, answer instanceof Attribute ? answer : alias(answer, one));
-        }
-        Object column = more.get(answer);
-        answers.put(one, ((NamedExpression) column).toAttribute());
-      }
-    }
-    LogicalPlan changed = node instanceof Aggregate
-        ? aggregate((Aggregate) below.plan, reach)
-        : replace(below.plan, below.answers);
-    return new CarryKeys(with(changed, new ArrayList(more.values())), answers);
-  }
-
-  /** The expression behind a column that an operator defines, if keys may be taken out of it there. */
-  private static Expression source(LogicalPlan node, ExprId id) {
     Seq defined = node instanceof Project ? ((Project) node).projectList()
-        : node instanceof Window ? ((Window) node).windowExpressions() : ((Aggregate) node).aggregateExpressions();
-    for (int i = 0; i < defined.size(); i++) {
-      NamedExpression column = (NamedExpression) defined.apply(i);
-      if (column.exprId().equals(id)) {
-        Expression behind = column instanceof Alias ? ((Alias) column).child() : (Expression) column;
-        boolean fits = node instanceof Project
-            || (node instanceof Window ? behind instanceof WindowExpression : behind instanceof AggregateExpression);
-        return fits ? behind : null;
-      }
+        : node instanceof Window ? ((Window) node).windowExpressions()
+        : node instanceof Aggregate ? ((Aggregate) node).aggregateExpressions() : Seqs.seq();
+    int place = place(defined, id);
+    if (place < 0) {
+      return Collections.emptyList();
     }
-    return null;
+    Object column = defined.apply(place);
+    Object behind = column instanceof Alias ? ((Alias) column).child() : column;
+    boolean takesKeys = behind instanceof WindowExpression || behind instanceof AggregateExpression;
+    return Collections.singletonList(takesKeys || node instanceof Project ? behind : null);
   }
 
-  private static LogicalPlan with(LogicalPlan node, ArrayList more) {
-    if (more.isEmpty()) {
-      return node;
+  private static NamedExpression column(LogicalPlan node, Expression value, KeyAccess.Wanted wanted) {
+    if (node instanceof Expand) {
+      return alias(value, wanted).toAttribute().withNullability(true); // other rows have other values
     }
+    return value instanceof Attribute ? (NamedExpression) value : alias(value, wanted);
+  }
+
+  /** The operator with more columns, by their values. */
+  private static LogicalPlan with(LogicalPlan node, LinkedHashMap<List, NamedExpression> more) {
+    Seq columns = Seqs.seqOf(new ArrayList(more.values()));
     if (node instanceof Project) {
-      return new Project(joined(((Project) node).projectList(), more), ((Project) node).child());
+      return new Project((Seq) ((Project) node).projectList().appendedAll(columns), ((Project) node).child());
     }
     if (node instanceof Window) {
       Window window = (Window) node;
       return window.copy(
-          joined(window.windowExpressions(), more), window.partitionSpec(), window.orderSpec(), window.child(),
-          window.hint());
+          (Seq) window.windowExpressions().appendedAll(columns), window.partitionSpec(), window.orderSpec(),
+          window.child(), window.hint());
     }
-    Aggregate group = (Aggregate) node;
-    return group.copy(
-        group.groupingExpressions(), joined(group.aggregateExpressions(), more), group.child(), group.hint());
-  }
-
-  /** A key of a map that is grouped by stays as it is outside of aggregate functions: a group has the map only. */
-  private static LogicalPlan aggregate(Aggregate group, Reach reach) {
-    ArrayList keys = new ArrayList();
-    boolean same = true;
-    for (int i = 0; i < group.groupingExpressions().size(); i++) {
-      Expression key = (Expression) group.groupingExpressions().apply(i);
-      keys.add(key.transform(reach));
-      same &= keys.get(i) == key;
+    if (node instanceof Aggregate) {
+      Aggregate group = (Aggregate) node;
+      Seq all = (Seq) group.aggregateExpressions().appendedAll(columns);
+      return group.copy(group.groupingExpressions(), all, group.child(), group.hint());
     }
-    ArrayList columns = new ArrayList();
-    for (int i = 0; i < group.aggregateExpressions().size(); i++) {
-      Expression column = (Expression) group.aggregateExpressions().apply(i);
-      columns.add(new Grouped(group, reach).apply(column));
-      same &= columns.get(i) == column;
+    Expand expand = (Expand) node;
+    ArrayList rows = new ArrayList();
+    for (Seq row : Seqs.list(expand.projections())) {
+      ArrayList cells = new ArrayList(Seqs.list(row));
+      for (List values : more.keySet()) {
+        cells.add(values.get(rows.size()));
+      }
+      rows.add(Seqs.seqOf(cells));
     }
-    return same ? group : group.copy(PlannedFiles.seq(keys), PlannedFiles.seq(columns), group.child(), group.hint());
+    return new Expand(Seqs.seqOf(rows), (Seq) expand.output().appendedAll(columns), expand.child());
   }
 
   /** Every branch gives the keys, in one order; one that has no shredded map looks them up in its own. */
-  private static CarryKeys union(LogicalPlan union, LinkedHashSet wanted) {
-    ArrayList branches = new ArrayList();
-    LinkedHashSet answered = new LinkedHashSet();
-    for (int i = 0; i < union.children().size(); i++) {
-      LogicalPlan child = (LogicalPlan) union.children().apply(i);
-      LinkedHashSet here = new LinkedHashSet();
-      for (Iterator all = wanted.iterator(); all.hasNext();) {
-        here.add(inBranch((KeyAccess.Wanted) all.next(), union, child));
+  private static CarryKeys union(LogicalPlan union, LinkedHashSet<KeyAccess.Wanted> wanted) {
+    ArrayList<CarryKeys> branches = new ArrayList();
+    LinkedHashSet<KeyAccess.Wanted> answered = new LinkedHashSet();
+    for (LogicalPlan child : Seqs.list(union.children())) {
+      LinkedHashSet<KeyAccess.Wanted> here = new LinkedHashSet();
+      for (KeyAccess.Wanted one : wanted) {
+        here.add(inBranch(one, union, child));
       }
       CarryKeys done = carry(child, here);
       branches.add(done);
-      for (Iterator all = wanted.iterator(); all.hasNext();) {
-        KeyAccess.Wanted one = (KeyAccess.Wanted) all.next();
+      for (KeyAccess.Wanted one : wanted) {
         if (done.answers.containsKey(inBranch(one, union, child))) {
           answered.add(one);
         }
       }
     }
     ArrayList children = new ArrayList();
-    for (int i = 0; i < branches.size(); i++) {
-      LogicalPlan child = (LogicalPlan) union.children().apply(i);
-      CarryKeys done = (CarryKeys) branches.get(i);
+    for (CarryKeys done : branches) {
+      LogicalPlan child = (LogicalPlan) union.children().apply(children.size());
       ArrayList more = new ArrayList();
-      for (Iterator all = answered.iterator(); all.hasNext();) {
-        KeyAccess.Wanted one = inBranch((KeyAccess.Wanted) all.next(), union, child);
+      for (KeyAccess.Wanted each : answered) {
+        KeyAccess.Wanted one = inBranch(each, union, child);
         Expression answer = (Expression) done.answers.get(one);
         more.add(alias(answer != null ? answer : one.access.on(attribute(child.output(), one.id), one.path), one));
       }
       children.add(only(done.plan, child.output(), more));
     }
     LogicalPlan changed = over(union, children);
-    HashMap answers = new HashMap();
-    int place = union.output().size();
-    for (Iterator all = answered.iterator(); all.hasNext(); place++) {
-      answers.put(all.next(), changed.output().apply(place));
+    HashMap<KeyAccess.Wanted, Attribute> answers = new HashMap();
+    for (KeyAccess.Wanted one : answered) {
+      answers.put(one, changed.output().apply(union.output().size() + answers.size()));
     }
     return new CarryKeys(changed, answers);
   }
 
   private static KeyAccess.Wanted inBranch(KeyAccess.Wanted wanted, LogicalPlan union, LogicalPlan child) {
-    for (int i = 0; i < union.output().size(); i++) {
-      if (((Attribute) union.output().apply(i)).exprId().equals(wanted.id)) {
-        return wanted.of(((Attribute) child.output().apply(i)).exprId());
-      }
-    }
-    throw new IllegalStateException("no column " + wanted.id + " in " + union);
+    Attribute column = (Attribute) child.output().apply(place(union.output(), wanted.id));
+    return new KeyAccess.Wanted(column.exprId(), wanted.path, wanted.access);
   }
 
-  /** An Expand gives each row several times, with columns of its own: the key of each of those rows. */
-  private static CarryKeys expand(Expand expand, LinkedHashSet wanted) {
-    Reach asking = asks(expand);
-    for (Iterator all = wanted.iterator(); all.hasNext();) {
-      KeyAccess.Wanted one = (KeyAccess.Wanted) all.next();
-      for (int row = 0; row < expand.projections().size(); row++) {
-        asking.find(cell(expand, row, one), one.path, one.access);
-      }
-    }
-    CarryKeys below = below(expand, asking.questions);
-    Reach reach = new Reach(below.answers);
-    Expand changed = (Expand) replace(below.plan, below.answers);
-    ArrayList rows = new ArrayList();
-    for (int row = 0; row < expand.projections().size(); row++) {
-      rows.add(Reach.list((Seq) changed.projections().apply(row)));
-    }
-    ArrayList columns = new ArrayList();
-    HashMap answers = new HashMap();
-    for (Iterator all = wanted.iterator(); all.hasNext();) {
-      KeyAccess.Wanted one = (KeyAccess.Wanted) all.next();
-      ArrayList cells = new ArrayList();
-      for (int row = 0; row < rows.size(); row++) {
-        cells.add(cell(expand, row, one));
-      }
-      cells = reach.findAll(cells, one.path, one.access);
-      if (cells != null) {
-        for (int row = 0; row < rows.size(); row++) {
-          ((ArrayList) rows.get(row)).add(cells.get(row));
-        }
-        Attribute column = alias((Expression) cells.get(0), one).toAttribute().withNullability(true);
-        columns.add(column);
-        answers.put(one, column);
-      }
-    }
-    if (columns.isEmpty()) {
-      return new CarryKeys(changed, answers);
-    }
-    for (int row = 0; row < rows.size(); row++) {
-      rows.set(row, PlannedFiles.seq((ArrayList) rows.get(row)));
-    }
-    Expand more = new Expand(PlannedFiles.seq(rows), joined(changed.output(), columns), changed.child());
-    return new CarryKeys(more, answers);
+  /** The operator over other children; itself, as Spark has it, when they are the same. */
+  private static LogicalPlan over(LogicalPlan node, ArrayList children) {
+    return (LogicalPlan) node.withNewChildren(Seqs.seqOf(children));
   }
 
-  private static Expression cell(Expand expand, int row, KeyAccess.Wanted wanted) {
-    for (int i = 0; i < expand.output().size(); i++) {
-      if (((Attribute) expand.output().apply(i)).exprId().equals(wanted.id)) {
-        return (Expression) ((Seq) expand.projections().apply(row)).apply(i);
-      }
-    }
-    throw new IllegalStateException("no column " + wanted.id + " in " + expand);
-  }
-
-  /** A Generate knows by their places which columns of its child it drops: what is new comes behind them. */
-  private static CarryKeys generate(Generate generate, LinkedHashSet wanted) {
-    Reach asking = asks(generate);
-    asking.questions.addAll(wanted);
-    LogicalPlan child = generate.child();
-    CarryKeys done = carry(child, of(child, asking.questions));
-    LogicalPlan ordered = only(done.plan, child.output(), new ArrayList(new LinkedHashSet(done.answers.values())));
-    ArrayList children = new ArrayList();
-    children.add(ordered);
-    LogicalPlan changed = replace(over(generate, children), done.answers);
-    return new CarryKeys(changed, passed(changed, done.answers, wanted));
-  }
-
-  private static Reach asks(LogicalPlan node) {
-    Reach asking = new Reach(new HashMap());
-    Seq expressions = node.expressions();
-    for (int i = 0; i < expressions.size(); i++) {
-      asking.ask((Expression) expressions.apply(i));
-    }
-    return asking;
-  }
-
-  private static LogicalPlan replace(LogicalPlan node, HashMap answers) {
-    return (LogicalPlan) node.transformExpressions(new Reach(answers));
+  /** The plan as it was before, and behind its columns those that have answers. */
+  private LogicalPlan behind(LogicalPlan before) {
+    return only(plan, before.output(), new LinkedHashSet(answers.values()));
   }
 
   /** Just these columns of a plan, and some more. */
-  private static LogicalPlan only(LogicalPlan plan, Seq output, ArrayList more) {
+  private static LogicalPlan only(LogicalPlan plan, Seq output, Collection more) {
     ArrayList columns = new ArrayList();
-    boolean same = plan.output().size() == output.size() + more.size();
-    for (int i = 0; i < output.size(); i++) {
-      columns.add(attribute(plan.output(), ((Attribute) output.apply(i)).exprId()));
+    for (Attribute column : Seqs.list(output)) {
+      columns.add(attribute(plan.output(), column.exprId()));
     }
     columns.addAll(more);
-    for (int i = 0; i < columns.size() && same; i++) {
-      same = ((NamedExpression) columns.get(i)).exprId().equals(((Attribute) plan.output().apply(i)).exprId());
-    }
-    return same ? plan : new Project(PlannedFiles.seq(columns), plan);
+    return columns.equals(Seqs.list(plan.output())) ? plan : new Project(Seqs.seqOf(columns), plan);
   }
 
   private static Attribute attribute(Seq output, ExprId id) {
-    for (int i = 0; i < output.size(); i++) {
-      if (((Attribute) output.apply(i)).exprId().equals(id)) {
-        return (Attribute) output.apply(i);
+    int place = place(output, id);
+    return place < 0 ? null : (Attribute) output.apply(place);
+  }
+
+  private static int place(Seq columns, ExprId id) {
+    for (int i = 0; i < columns.size(); i++) {
+      if (((NamedExpression) columns.apply(i)).exprId().equals(id)) {
+        return i;
       }
     }
-    return null;
+    return -1;
   }
 
   private static Alias alias(Expression child, KeyAccess.Wanted wanted) {
-    Seq none = PlannedFiles.seq(new Object[0]);
+    Seq none = Seqs.seq();
     return new Alias(child, wanted.name(), NamedExpression$.MODULE$.newExprId(), none, scala.Option.empty(), none);
   }
 
-  private static Seq joined(Seq first, ArrayList more) {
-    ArrayList all = Reach.list(first);
-    all.addAll(more);
-    return PlannedFiles.seq(all);
-  }
-
-  /** Replaces what is inside of aggregate functions, over them, or what is grouped by itself. */
+  /**
+   * Replaces what is inside of aggregate functions, over them, or what is grouped by itself. A key of a map that is
+   * grouped by stays as it is elsewhere: a group has the map only.
+   */
   public static class Grouped extends scala.runtime.AbstractFunction1 {
     private final Aggregate group;
     private final Reach reach;
@@ -412,8 +295,8 @@ public class CarryKeys {
     }
 
     private boolean isKey(Expression expression) {
-      for (int i = 0; i < group.groupingExpressions().size(); i++) {
-        if (((Expression) group.groupingExpressions().apply(i)).semanticEquals(expression)) {
+      for (Expression key : Seqs.list(group.groupingExpressions())) {
+        if (key.semanticEquals(expression)) {
           return true;
         }
       }
@@ -421,41 +304,29 @@ public class CarryKeys {
     }
 
     private static boolean overAggregate(Expression map) {
-      while (map instanceof org.apache.spark.sql.catalyst.expressions.GetStructField) {
-        map = (Expression) map.children().apply(0);
+      while (map instanceof GetStructField) {
+        map = ((GetStructField) map).child();
       }
       return map instanceof AggregateExpression;
     }
   }
 
   /** Subqueries that become joins only later: what conditions look up in their maps is asked of their plans. */
-  public static class Subqueries extends scala.runtime.AbstractPartialFunction {
+  public static class Subqueries extends Change {
     static LogicalPlan in(LogicalPlan node) {
       return node.subqueries().isEmpty() ? node : (LogicalPlan) node.transformExpressions(new Subqueries());
     }
 
-    public boolean isDefinedAt(Object node) {
-      return node instanceof SubqueryExpression;
-    }
-
-    public Object applyOrElse(Object node, scala.Function1 otherwise) {
-      if (!isDefinedAt(node)) {
-        return otherwise.apply(node);
+    public Object change(Object node) {
+      if (!(node instanceof SubqueryExpression)) {
+        return null;
       }
       SubqueryExpression subquery = (SubqueryExpression) node;
       LogicalPlan plan = (LogicalPlan) subquery.plan();
-      Reach asking = new Reach(new HashMap());
-      for (int i = 0; i < subquery.children().size(); i++) {
-        asking.ask((Expression) subquery.children().apply(i));
-      }
-      LinkedHashSet wanted = of(plan, asking.questions);
-      CarryKeys done = wanted.isEmpty() ? null : carry(plan, wanted);
-      if (done == null || done.answers.isEmpty()) {
-        return subquery;
-      }
-      ArrayList more = new ArrayList(new LinkedHashSet(done.answers.values()));
-      Expression changed = (Expression) subquery.withNewPlan(only(done.plan, plan.output(), more));
-      return changed.mapChildren(new Reach.Each(new Reach(done.answers)));
+      CarryKeys done = carry(plan, Reach.asking(subquery.children()).questions);
+      return done.answers.isEmpty()
+          ? null
+          : new Reach(done.answers).below((Expression) subquery.withNewPlan(done.behind(plan)));
     }
   }
 }

@@ -1,10 +1,11 @@
 package io.penstock;
 
-import java.util.Base64;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 
-import com.fasterxml.jackson.core.JsonFactory;
-import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -16,6 +17,7 @@ import org.apache.spark.sql.catalyst.expressions.TimeZoneAwareExpression;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.unsafe.types.UTF8String;
+import scala.collection.immutable.Seq;
 
 /**
  * Catalyst expressions as JSON, exactly: columns by their path, literals in Catalyst's internal form, everything else by
@@ -23,63 +25,53 @@ import org.apache.spark.unsafe.types.UTF8String;
  * hold exactly (an array, a text that is not UTF-8) is written as a call of `Opaque`, which means nothing to anybody.
  */
 public class Filters {
-  private static final JsonFactory JSON = new JsonFactory();
+  private static final ObjectMapper JSON = new ObjectMapper();
   private static final String FILE_METADATA = "__file_source_constant_metadata_col";
   private static final int DEEPEST = 200; // JSON may be nested 1,000 deep, and a level here is two there
 
   /** One expression as JSON. */
   public static String toJson(Expression expression) {
+    return text(plain(expression, 0));
+  }
+
+  /** All expressions, as they are in JSON. */
+  public static List plain(Seq expressions) {
+    ArrayList all = new ArrayList();
+    for (Expression expression : Seqs.list(expressions)) {
+      all.add(plain(expression, 0));
+    }
+    return all;
+  }
+
+  /** Maps, lists and plain values as JSON. */
+  public static String text(Object value) {
     try {
-      java.io.StringWriter text = new java.io.StringWriter();
-      JsonGenerator out = JSON.createGenerator(text);
-      write(out, expression, 0);
-      out.close();
-      return text.toString();
+      return JSON.writeValueAsString(value);
     } catch (java.io.IOException error) {
-      throw new IllegalStateException("a filter cannot be written", error);
+      throw new IllegalStateException("a question cannot be written", error);
     }
   }
 
-  /** All expressions as one JSON array. */
-  public static String toJson(scala.collection.Seq expressions) {
-    StringBuilder all = new StringBuilder("[");
-    for (int i = 0; i < expressions.size(); i++) {
-      all.append(i > 0 ? "," : "").append(toJson((Expression) expressions.apply(i)));
-    }
-    return all.append("]").toString();
-  }
-
-  private static void write(JsonGenerator out, Expression expression, int depth) throws java.io.IOException {
-    java.util.ArrayList path = new java.util.ArrayList();
+  private static Map plain(Expression expression, int depth) {
+    LinkedHashMap node = new LinkedHashMap();
+    ArrayList path = new ArrayList();
     int[] casts = new int[1];
-    out.writeStartObject();
     if (depth > DEEPEST || !isExact(expression)) {
-      writeOpaque(out);
+      node.put("call", "Opaque");
+      node.put("deterministic", Boolean.TRUE);
+      node.put("children", new ArrayList());
     } else if (collectPath(expression, path, casts)) {
-      out.writeArrayFieldStart("column");
-      for (int i = 0; i < path.size(); i++) {
-        out.writeString((String) path.get(i));
-      }
-      out.writeEndArray();
+      node.put("column", path);
       if (casts[0] > 0) {
-        out.writeNumberField("casts", casts[0]);
+        node.put("casts", Integer.valueOf(casts[0]));
       }
     } else if (expression instanceof Literal) {
-      Literal literal = (Literal) expression;
-      out.writeFieldName("value");
-      writeValue(out, literal.value());
+      node.put("value", value(((Literal) expression).value()));
     } else {
-      writeCall(out, expression, depth);
+      describe(expression, depth, node);
     }
-    out.writeStringField("type", expression.dataType().catalogString());
-    out.writeEndObject();
-  }
-
-  private static void writeOpaque(JsonGenerator out) throws java.io.IOException {
-    out.writeStringField("call", "Opaque");
-    out.writeBooleanField("deterministic", true);
-    out.writeArrayFieldStart("children");
-    out.writeEndArray();
+    node.put("type", expression.dataType().catalogString());
+    return node;
   }
 
   /** Whether the values that stand in an expression itself can be written as they are. */
@@ -88,9 +80,8 @@ public class Filters {
       return isPlain(((Literal) expression).value());
     }
     if (expression instanceof InSet) {
-      scala.collection.Iterator values = ((InSet) expression).hset().iterator();
-      while (values.hasNext()) {
-        if (!isPlain(values.next())) {
+      for (Object value : values((InSet) expression)) {
+        if (!isPlain(value)) {
           return false;
         }
       }
@@ -106,32 +97,34 @@ public class Filters {
         || value instanceof Decimal;
   }
 
-  private static void writeCall(JsonGenerator out, Expression expression, int depth) throws java.io.IOException {
-    out.writeStringField("call", expression.getClass().getSimpleName());
+  private static List values(InSet set) {
+    return Seqs.list(set.hset().toSeq());
+  }
+
+  private static void describe(Expression expression, int depth, LinkedHashMap node) {
+    node.put("call", expression.getClass().getSimpleName());
     if (expression instanceof TimeZoneAwareExpression && ((TimeZoneAwareExpression) expression).timeZoneId().isDefined()) {
-      out.writeStringField("zone", (String) ((TimeZoneAwareExpression) expression).timeZoneId().get());
+      node.put("zone", ((TimeZoneAwareExpression) expression).timeZoneId().get());
     }
     if (expression instanceof Cast) {
-      out.writeStringField("mode", ((Cast) expression).evalMode().toString());
+      node.put("mode", ((Cast) expression).evalMode().toString());
     }
     if (expression instanceof Like) {
-      out.writeStringField("escape", String.valueOf(((Like) expression).escapeChar()));
+      node.put("escape", String.valueOf(((Like) expression).escapeChar()));
     }
     if (expression instanceof InSet) {
-      out.writeArrayFieldStart("set");
-      scala.collection.Iterator values = ((InSet) expression).hset().iterator();
-      while (values.hasNext()) {
-        writeValue(out, values.next());
+      ArrayList set = new ArrayList();
+      for (Object value : values((InSet) expression)) {
+        set.add(value(value));
       }
-      out.writeEndArray();
+      node.put("set", set);
     }
-    out.writeBooleanField("deterministic", expression.deterministic());
-    out.writeArrayFieldStart("children");
-    scala.collection.Seq children = expression.children();
-    for (int i = 0; i < children.size(); i++) {
-      write(out, (Expression) children.apply(i), depth + 1);
+    node.put("deterministic", Boolean.valueOf(expression.deterministic()));
+    ArrayList children = new ArrayList();
+    for (Expression child : Seqs.list(expression.children())) {
+      children.add(plain(child, depth + 1));
     }
-    out.writeEndArray();
+    node.put("children", children);
   }
 
   /**
@@ -168,17 +161,9 @@ public class Filters {
   }
 
   /** Numbers as numbers, bytes in base64, all else (text, decimals, floats with NaN) as text. */
-  private static void writeValue(JsonGenerator out, Object value) throws java.io.IOException {
-    if (value == null) {
-      out.writeNull();
-    } else if (value instanceof Boolean) {
-      out.writeBoolean(((Boolean) value).booleanValue());
-    } else if (value instanceof Integer || value instanceof Long || value instanceof Short || value instanceof Byte) {
-      out.writeNumber(((Number) value).longValue());
-    } else if (value instanceof byte[]) {
-      out.writeString(Base64.getEncoder().encodeToString((byte[]) value));
-    } else {
-      out.writeString(value.toString());
-    }
+  private static Object value(Object value) {
+    boolean isExact = value == null || value instanceof Boolean || value instanceof byte[] || value instanceof Integer
+        || value instanceof Long || value instanceof Short || value instanceof Byte;
+    return isExact ? value : value.toString();
   }
 }

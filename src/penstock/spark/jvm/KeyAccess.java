@@ -1,9 +1,9 @@
 package io.penstock;
 
-import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 
 import org.apache.spark.sql.catalyst.expressions.ArrayContains;
-import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Coalesce;
 import org.apache.spark.sql.catalyst.expressions.ElementAt;
 import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
@@ -19,6 +19,7 @@ import org.apache.spark.sql.catalyst.expressions.Not;
 import org.apache.spark.sql.catalyst.expressions.Size;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.MapType;
+import scala.collection.immutable.Seq;
 
 /**
  * What is asked of a map by a key that is written in the query: its value by m['k'], element_at(m, 'k') and the `try_`
@@ -39,31 +40,22 @@ public class KeyAccess {
 
   /** The access that an expression is; null when it is none. */
   public static KeyAccess of(Expression expression) {
-    Expression map = null;
-    Expression key = null;
-    if (expression instanceof GetMapValue) {
-      map = ((GetMapValue) expression).child();
-      key = ((GetMapValue) expression).key();
-    } else if (expression instanceof ElementAt) {
-      map = ((ElementAt) expression).left();
-      key = ((ElementAt) expression).right();
-    } else if (expression instanceof ArrayContains && ((ArrayContains) expression).left() instanceof MapKeys) {
-      map = ((MapKeys) ((ArrayContains) expression).left()).child();
-      key = ((ArrayContains) expression).right();
-    }
-    if (expression instanceof IsNull || expression instanceof IsNotNull) {
-      Expression tested = (Expression) expression.children().apply(0);
-      return isPlain(tested) ? new KeyAccess(tested, null, true) : null;
-    }
-    if (expression instanceof Size) {
-      Expression counted = ((Size) expression).child();
-      return isPlain(counted) ? new KeyAccess(counted, null, false) : null;
-    }
-    if (!(key instanceof Literal) || ((Literal) key).value() == null || !isPlain(map)) {
+    Seq children = expression.children();
+    boolean ofWhole = expression instanceof IsNull || expression instanceof IsNotNull || expression instanceof Size;
+    boolean contains = expression instanceof ArrayContains && children.apply(0) instanceof MapKeys;
+    if (!ofWhole && !contains && !(expression instanceof GetMapValue) && !(expression instanceof ElementAt)) {
       return null;
     }
-    boolean plain = DataTypes.StringType.equals(key.dataType());
-    return plain ? new KeyAccess(map, (Literal) key, expression instanceof ArrayContains) : null;
+    Expression map = contains ? ((MapKeys) children.apply(0)).child() : (Expression) children.apply(0);
+    if (!isPlain(map)) {
+      return null;
+    }
+    if (ofWhole) {
+      return new KeyAccess(map, null, !(expression instanceof Size));
+    }
+    Literal key = children.apply(1) instanceof Literal ? (Literal) children.apply(1) : null;
+    boolean isText = key != null && key.value() != null && DataTypes.StringType.equals(key.dataType());
+    return isText ? new KeyAccess(map, key, contains) : null;
   }
 
   /** Whether this is a map by texts, and not under a collation that takes different keys for the same. */
@@ -84,7 +76,7 @@ public class KeyAccess {
   public static Expression inPlaceOf(Expression asking, Expression answer) {
     if (asking instanceof Size && ((Size) asking).legacySizeOfNull()) {
       Literal none = new Literal(Integer.valueOf(-1), DataTypes.IntegerType);
-      return new Coalesce(PlannedFiles.seq(new Object[] {answer, none}));
+      return new Coalesce(Seqs.seq(answer, none));
     }
     if (!(asking instanceof IsNull || asking instanceof IsNotNull)) {
       return answer;
@@ -96,8 +88,11 @@ public class KeyAccess {
     return asking instanceof IsNull ? new Not(there) : there;
   }
 
-  /** The same look into another map. */
-  private Expression on(Expression other) {
+  /** The same look into what is found in another map, or in a structure by the places of its fields. */
+  public Expression on(Expression other, List<Integer> path) {
+    for (Integer place : path) {
+      other = new GetStructField(other, place.intValue(), scala.Option.empty());
+    }
     if (key == null) {
       return contains ? (Expression) new IsNotNull(other) : (Expression) new Size(other, false);
     }
@@ -106,55 +101,33 @@ public class KeyAccess {
         : (Expression) new GetMapValue(other, key);
   }
 
-  /** The same look into what is found in a structure by the places of its fields. */
-  public Expression on(Expression other, ArrayList path) {
-    for (int i = 0; i < path.size(); i++) {
-      other = new GetStructField(other, ((Integer) path.get(i)).intValue(), scala.Option.empty());
-    }
-    return on(other);
-  }
-
-  private Object text() {
-    return key == null ? (Object) "" : key.value(); // never equal to a key, which is a UTF8String
-  }
-
-  /** The look into a map that is a column, or a field somewhere in it: what one operator asks of another. */
-  public Wanted wanted(AttributeReference column, ArrayList path) {
-    return new Wanted(column.exprId(), path, this);
-  }
-
-  /** One key of one column. */
+  /** One key of a column, or of a field somewhere in it: what one operator asks of another. */
   public static class Wanted {
     public final ExprId id;
-    public final ArrayList path; // of Integer
+    public final List<Integer> path;
     public final KeyAccess access;
 
-    Wanted(ExprId id, ArrayList path, KeyAccess access) {
+    Wanted(ExprId id, List<Integer> path, KeyAccess access) {
       this.id = id;
       this.path = path;
       this.access = access;
-    }
-
-    /** The same key of another column, which stands for this one. */
-    public Wanted of(ExprId other) {
-      return new Wanted(other, path, access);
     }
 
     public String name() {
       return access.key == null ? "__map" : "__key_" + access.key.value();
     }
 
+    private List identity() {
+      Object text = access.key == null ? (Object) "" : access.key.value(); // never equal: a key is a UTF8String
+      return Arrays.asList(id, path, text, Boolean.valueOf(access.contains));
+    }
+
     public boolean equals(Object other) {
-      if (!(other instanceof Wanted)) {
-        return false;
-      }
-      Wanted wanted = (Wanted) other;
-      return id.equals(wanted.id) && path.equals(wanted.path) && access.contains == wanted.access.contains
-          && access.text().equals(wanted.access.text());
+      return other instanceof Wanted && ((Wanted) other).identity().equals(identity());
     }
 
     public int hashCode() {
-      return 31 * (31 * id.hashCode() + path.hashCode()) + access.text().hashCode() + (access.contains ? 1 : 0);
+      return identity().hashCode();
     }
   }
 }

@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
 
 /** Replaces every shredded map that is left in an optimized plan, those of subqueries included. */
-public class LowerMaps extends scala.runtime.AbstractPartialFunction {
+public class LowerMaps extends Change {
   /**
    * The plan without shredded maps. Spark optimizes subqueries on their own first; they stay as they are until the
    * query around them is optimized, which may ask them for a key.
@@ -22,26 +22,21 @@ public class LowerMaps extends scala.runtime.AbstractPartialFunction {
     return ShreddedMap.mayBeIn(plan) ? (LogicalPlan) plan.transformAllExpressions(new LowerMaps()) : plan;
   }
 
-  public boolean isDefinedAt(Object node) {
-    return node instanceof SubqueryExpression || node instanceof ShreddedMap
-        || (node instanceof Size || node instanceof MapKeys || node instanceof MapValues)
-        && ((Expression) node).children().apply(0) instanceof ShreddedMap;
-  }
-
-  public Object applyOrElse(Object node, scala.Function1 otherwise) {
-    if (!isDefinedAt(node)) {
-      return otherwise.apply(node);
-    }
+  public Object change(Object node) {
     if (node instanceof SubqueryExpression) {
-      SubqueryExpression subquery = (SubqueryExpression) node;
-      LogicalPlan plan = (LogicalPlan) subquery.plan();
+      LogicalPlan plan = (LogicalPlan) ((SubqueryExpression) node).plan();
       LogicalPlan lowered = everywhere(plan);
-      return lowered == plan ? subquery : subquery.withNewPlan(lowered);
+      return lowered == plan ? null : ((SubqueryExpression) node).withNewPlan(lowered);
     }
     if (node instanceof ShreddedMap) {
-      return ((ShreddedMap) node).lowered();
+      return ((ShreddedMap) node).whole().map();
     }
-    WholeMap whole = ((ShreddedMap) ((Expression) node).children().apply(0)).whole();
+    boolean isPart = node instanceof Size || node instanceof MapKeys || node instanceof MapValues;
+    Object map = isPart ? ((Expression) node).children().apply(0) : null;
+    if (!(map instanceof ShreddedMap)) {
+      return null;
+    }
+    WholeMap whole = ((ShreddedMap) map).whole();
     if (node instanceof Size) {
       return new Size(whole.mapKeys(), ((Size) node).legacySizeOfNull()); // the values need not be put together for it
     }

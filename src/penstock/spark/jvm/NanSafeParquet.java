@@ -1,11 +1,15 @@
 package io.penstock;
 
 import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.execution.datasources.FileFormat;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.sources.And;
 import org.apache.spark.sql.sources.EqualNullSafe;
 import org.apache.spark.sql.sources.EqualTo;
@@ -23,6 +27,7 @@ import org.apache.spark.sql.types.FloatType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.Function1;
+import scala.Product;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 
@@ -38,23 +43,30 @@ import scala.collection.immutable.Seq;
  *
  * <p>Only the driver knows this class: the reader that tasks get is Spark's.
  */
-public class NanSafeParquet extends ParquetFileFormat {
+public class NanSafeParquet extends ParquetFileFormat implements FileReader {
+  private static final Double NAN = Double.valueOf(Double.NaN);
   private final Set withoutNan; // columns as filters name them
+
+  public NanSafeParquet() {
+    this(new HashSet());
+  }
 
   private NanSafeParquet(Set withoutNan) {
     this.withoutNan = withoutNan;
   }
 
-  /** The reader for some columns, of which those in `withoutNan` are known to hold no NaN. */
-  public static ParquetFileFormat of(StructType data, Set withoutNan) {
+  public FileFormat of(StructType data, Set withoutNan) {
     return hasFloat(data) ? new NanSafeParquet(withoutNan) : new ParquetFileFormat();
+  }
+
+  public boolean findsFieldIds() {
+    return SQLConf.get().parquetFieldIdReadEnabled();
   }
 
   /** Whether filters can reach a float; they never reach what is inside lists and maps. */
   private static boolean hasFloat(StructType struct) {
-    StructField[] fields = struct.fields();
-    for (int i = 0; i < fields.length; i++) {
-      DataType type = fields[i].dataType();
+    for (StructField field : struct.fields()) {
+      DataType type = field.dataType();
       if (type instanceof FloatType || type instanceof DoubleType
           || type instanceof StructType && hasFloat((StructType) type)) {
         return true;
@@ -67,14 +79,14 @@ public class NanSafeParquet extends ParquetFileFormat {
       SparkSession session, StructType data, StructType partitions, StructType required, Seq filters, Map options,
       Configuration hadoop) {
     ArrayList pushed = new ArrayList();
-    for (int i = 0; i < filters.size(); i++) {
-      Filter filter = safe((Filter) filters.apply(i));
-      if (filter != null) {
-        pushed.add(filter);
+    for (Filter filter : Seqs.list(filters)) {
+      Filter safe = safe(filter);
+      if (safe != null) {
+        pushed.add(safe);
       }
     }
     return new ParquetFileFormat().buildReaderWithPartitionValues(
-        session, data, partitions, required, PlannedFiles.seq(pushed), options, hadoop);
+        session, data, partitions, required, Seqs.seqOf(pushed), options, hadoop);
   }
 
   /** A filter that is true at least where this one is, also to Parquet; null for none. */
@@ -92,99 +104,73 @@ public class NanSafeParquet extends ParquetFileFormat {
     if (filter instanceof Not) {
       return meansTheSame(((Not) filter).child()) ? filter : null;
     }
-    Object[] values = values(filter);
-    if (!hasFloat(values)) {
+    List floats = floats(filter);
+    if (floats.isEmpty()) {
       return filter;
     }
-    return hasNan(values) ? null : comparison(filter, values);
+    return floats.contains(NAN) ? null : comparison(filter, hasZero(floats));
   }
 
-  private Filter comparison(Filter filter, Object[] values) {
-    boolean zero = hasZero(values);
+  private Filter comparison(Filter filter, boolean zero) {
     String column = filter.references()[0];
     if (filter instanceof GreaterThan) {
       return isWithoutNan(filter) ? filter : null;
     }
     if (filter instanceof GreaterThanOrEqual) {
-      return !isWithoutNan(filter) ? null : zero ? new GreaterThanOrEqual(column, zero(values[0], true)) : filter;
+      return !isWithoutNan(filter) ? null : zero ? new GreaterThanOrEqual(column, zero(filter, -0.0d)) : filter;
     }
     if (filter instanceof LessThan) {
       return filter;
     }
     if (filter instanceof LessThanOrEqual) {
-      return zero ? new LessThanOrEqual(column, zero(values[0], false)) : filter;
+      return zero ? new LessThanOrEqual(column, zero(filter, 0.0d)) : filter;
     }
     if (filter instanceof EqualTo || filter instanceof EqualNullSafe) {
       return !zero ? filter : new And(
-          new GreaterThanOrEqual(column, zero(values[0], true)), new LessThanOrEqual(column, zero(values[0], false)));
+          new GreaterThanOrEqual(column, zero(filter, -0.0d)), new LessThanOrEqual(column, zero(filter, 0.0d)));
     }
     return filter instanceof In && !zero ? filter : null; // a list with both zeros keeps one of them
   }
 
   /** Whether Parquet understands a filter exactly as Spark does, so that its negation is safe too. */
   private boolean meansTheSame(Filter filter) {
-    if (filter instanceof And) {
-      return meansTheSame(((And) filter).left()) && meansTheSame(((And) filter).right());
-    }
-    if (filter instanceof Or) {
-      return meansTheSame(((Or) filter).left()) && meansTheSame(((Or) filter).right());
-    }
     if (filter instanceof Not) {
       return meansTheSame(((Not) filter).child());
     }
-    Object[] values = values(filter);
-    return !hasFloat(values) || isWithoutNan(filter) && !hasNan(values) && !hasZero(values);
+    if (filter instanceof And || filter instanceof Or) {
+      return meansTheSame((Filter) part(filter, 0)) && meansTheSame((Filter) part(filter, 1));
+    }
+    List floats = floats(filter);
+    return floats.isEmpty() || isWithoutNan(filter) && !floats.contains(NAN) && !hasZero(floats);
   }
 
   private boolean isWithoutNan(Filter filter) {
     return withoutNan.contains(filter.references()[0]);
   }
 
-  /** The values that a column is compared with; none for filters of other kinds. */
-  private static Object[] values(Filter filter) {
-    if (filter instanceof In) {
-      return ((In) filter).values();
-    }
-    Object value = filter instanceof EqualTo ? ((EqualTo) filter).value()
-        : filter instanceof EqualNullSafe ? ((EqualNullSafe) filter).value()
-        : filter instanceof GreaterThan ? ((GreaterThan) filter).value()
-        : filter instanceof GreaterThanOrEqual ? ((GreaterThanOrEqual) filter).value()
-        : filter instanceof LessThan ? ((LessThan) filter).value()
-        : filter instanceof LessThanOrEqual ? ((LessThanOrEqual) filter).value()
-        : null;
-    return new Object[] {value};
+  /** What a filter is made of, in a comparison a column and its value. */
+  private static Object part(Filter filter, int place) {
+    return ((Product) filter).productElement(place);
   }
 
-  /** Filters on float columns have float values, and no others do. */
-  private static boolean hasFloat(Object[] values) {
-    for (int i = 0; i < values.length; i++) {
-      if (values[i] instanceof Float || values[i] instanceof Double) {
-        return true;
+  /** The numbers that a float column is compared with; none for filters of other kinds, or on other columns. */
+  private static List floats(Filter filter) {
+    Object compared = ((Product) filter).productArity() == 2 ? part(filter, 1) : null;
+    ArrayList floats = new ArrayList();
+    for (Object value : compared instanceof Object[] ? (Object[]) compared : new Object[] {compared}) {
+      if (value instanceof Float || value instanceof Double) {
+        floats.add(Double.valueOf(((Number) value).doubleValue()));
       }
     }
-    return false;
+    return floats;
   }
 
-  private static boolean hasNan(Object[] values) {
-    for (int i = 0; i < values.length; i++) {
-      if (values[i] instanceof Number && Double.isNaN(((Number) values[i]).doubleValue())) {
-        return true;
-      }
-    }
-    return false;
+  private static boolean hasZero(List floats) {
+    return floats.contains(Double.valueOf(0.0d)) || floats.contains(Double.valueOf(-0.0d));
   }
 
-  private static boolean hasZero(Object[] values) {
-    for (int i = 0; i < values.length; i++) {
-      if (values[i] instanceof Number && ((Number) values[i]).doubleValue() == 0) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  private static Object zero(Object like, boolean negative) {
-    double value = negative ? -0.0d : 0.0d;
-    return like instanceof Float ? (Object) Float.valueOf((float) value) : (Object) Double.valueOf(value);
+  /** A zero in the type of the filter's value. */
+  private static Object zero(Filter filter, double zero) {
+    return part(filter, 1) instanceof Float ? (Object) Float.valueOf((float) zero) : (Object) Double.valueOf(zero);
   }
 }

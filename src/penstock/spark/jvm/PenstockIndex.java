@@ -1,32 +1,42 @@
 package io.penstock;
 
+import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.TreeSet;
 
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.datasources.FileFormat;
 import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
-import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
+import scala.collection.immutable.Map;
+import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
 
 /** The files of a Penstock table, found anew for each question. Two indexes of one version of one table are equal. */
 public class PenstockIndex implements FileIndex {
   final String table;
   final StructType partitions;
+  final FileReader reader;
   final Object user; // when it is garbage, no plan needs the source in Python any more
   final PlannedFiles planned;
   final String filterKey;
 
-  public PenstockIndex(String table, StructType partitions) {
-    this(table, partitions, new Object(), null, "");
+  public PenstockIndex(String table, StructType partitions, FileReader reader) {
+    this(table, partitions, reader, new Object(), null, "");
     Questions.releaseWith(user, table);
   }
 
-  private PenstockIndex(String table, StructType partitions, Object user, PlannedFiles planned, String filterKey) {
+  private PenstockIndex(
+      String table, StructType partitions, FileReader reader, Object user, PlannedFiles planned, String filterKey) {
     this.table = table;
     this.partitions = partitions;
+    this.reader = reader;
     this.user = user;
     this.planned = planned;
     this.filterKey = filterKey;
@@ -34,24 +44,20 @@ public class PenstockIndex implements FileIndex {
 
   /** The same table with a plan already made for some filters, so that Spark sees the size of what is left. */
   public PenstockIndex planned(Seq partitionFilters, Seq dataFilters) {
-    PlannedFiles files = PlannedFiles.ask(table, partitions, partitionFilters, dataFilters);
-    return new PenstockIndex(table, partitions, user, files, key(partitionFilters, dataFilters));
+    PlannedFiles files = PlannedFiles.ask(this, partitionFilters, dataFilters);
+    return new PenstockIndex(table, partitions, reader, user, files, key(partitionFilters, dataFilters));
   }
 
-  /** Spark's own Parquet scan over this index; `storage` is added to the Hadoop configuration of its readers. */
+  /** Spark's own scan over this index; `storage` is added to the Hadoop configuration of its readers. */
   public Object dataFrame(SparkSession session, StructType data, java.util.Map storage) {
-    scala.collection.immutable.Map options = (scala.collection.immutable.Map) scala.collection.immutable.Map$.MODULE$.empty();
-    Object[] names = storage.keySet().toArray();
-    for (int i = 0; i < names.length; i++) {
-      options = (scala.collection.immutable.Map) options.updated(names[i], storage.get(names[i]));
-    }
+    Map options = (Map) Map$.MODULE$.from(CollectionConverters.asScala(storage));
     return session.baseRelationToDataFrame(
-        new HadoopFsRelation(this, partitions, data, scala.Option.empty(), reader(data), options, session));
+        new HadoopFsRelation(this, partitions, data, scala.Option.empty(), format(data), options, session));
   }
 
-  /** Spark's Parquet reader for these files; before planning, any of them may hold NaN. */
-  public ParquetFileFormat reader(StructType data) {
-    return NanSafeParquet.of(data, planned == null ? new HashSet() : planned.withoutNan);
+  /** Spark's reader for these files; before planning, any of them may hold NaN. */
+  public FileFormat format(StructType data) {
+    return reader.of(data, planned == null ? new HashSet() : planned.withoutNan);
   }
 
   public boolean isPlanned() {
@@ -64,12 +70,11 @@ public class PenstockIndex implements FileIndex {
    * is in. A data filter with a subquery is left out: it prunes nothing, and Spark evaluates it on the rows.
    */
   private static String key(Seq partitionFilters, Seq dataFilters) {
-    java.util.TreeSet filters = new java.util.TreeSet();
-    for (int i = 0; i < partitionFilters.size(); i++) {
-      filters.add(Filters.toJson((Expression) partitionFilters.apply(i)));
+    TreeSet filters = new TreeSet();
+    for (Expression filter : Seqs.list(partitionFilters)) {
+      filters.add(Filters.toJson(filter));
     }
-    for (int i = 0; i < dataFilters.size(); i++) {
-      Expression filter = (Expression) dataFilters.apply(i);
+    for (Expression filter : Seqs.list(dataFilters)) {
       if (!PlannedFiles.waits(filter)) {
         filters.add(Filters.toJson(filter));
       }
@@ -81,23 +86,20 @@ public class PenstockIndex implements FileIndex {
     if (planned != null && filterKey.equals(key(partitionFilters, dataFilters))) {
       return planned.directories;
     }
-    return PlannedFiles.ask(table, partitions, partitionFilters, dataFilters).directories;
+    return PlannedFiles.ask(this, partitionFilters, dataFilters).directories;
   }
 
   /** Empty before planning, so that nobody writes into the table by accident; then a line for `explain`. */
   public Seq rootPaths() {
-    return PlannedFiles.seq(
-        planned == null ? new Object[0] : new Object[] {new Path("penstock", null, "/" + planned.summary)});
+    return planned == null ? Seqs.seq() : Seqs.seq(new Path("penstock", null, "/" + planned.summary));
   }
 
   public String[] inputFiles() {
-    Seq nothing = PlannedFiles.seq(new Object[0]);
-    Seq directories = planned != null ? planned.directories : listFiles(nothing, nothing);
-    java.util.ArrayList paths = new java.util.ArrayList();
-    for (int i = 0; i < directories.size(); i++) {
-      Seq files = ((org.apache.spark.sql.execution.datasources.PartitionDirectory) directories.apply(i)).files();
-      for (int k = 0; k < files.size(); k++) {
-        paths.add(((org.apache.spark.sql.execution.datasources.FileStatusWithMetadata) files.apply(k)).getPath().toString());
+    Seq directories = planned != null ? planned.directories : listFiles(Seqs.seq(), Seqs.seq());
+    ArrayList paths = new ArrayList();
+    for (PartitionDirectory directory : Seqs.list(directories)) {
+      for (FileStatusWithMetadata file : Seqs.list(directory.files())) {
+        paths.add(file.getPath().toString());
       }
     }
     return (String[]) paths.toArray(new String[0]);
@@ -112,10 +114,6 @@ public class PenstockIndex implements FileIndex {
 
   public StructType partitionSchema() {
     return partitions;
-  }
-
-  public scala.Option metadataOpsTimeNs() {
-    return scala.Option.empty();
   }
 
   public String toString() {

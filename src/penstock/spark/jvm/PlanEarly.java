@@ -1,7 +1,7 @@
 package io.penstock;
 
 import java.util.ArrayList;
-import java.util.HashSet;
+import java.util.List;
 import java.util.WeakHashMap;
 
 import org.apache.spark.sql.SparkSessionExtensions;
@@ -19,8 +19,6 @@ import org.apache.spark.sql.execution.datasources.DataSourceStrategy$;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.types.StructType;
-import scala.Option;
-import scala.collection.immutable.Seq;
 
 /**
  * Plans a scan once its filters have been pushed down and before joins are chosen: Spark then sees the size of the files
@@ -37,72 +35,30 @@ public class PlanEarly extends Rule {
   }
 
   /** Takes `_metadata` out of scans of ours that offer it and are not asked: Spark would compute it for every row. */
-  public static class DropMetadata extends scala.runtime.AbstractPartialFunction {
-    public boolean isDefinedAt(Object node) {
-      return node instanceof Project && isUnasked((Project) node);
-    }
-
-    public Object applyOrElse(Object node, scala.Function1 otherwise) {
-      if (!isDefinedAt(node)) {
-        return otherwise.apply(node);
-      }
-      Project project = (Project) node;
-      LogicalRelation scan = Replace.relation(below(project));
-      LogicalPlan smaller = (LogicalPlan) Copies.with(scan, 1, without(scan));
-      if (project.child() instanceof Filter) {
-        smaller = new Filter(((Filter) project.child()).condition(), smaller);
-      }
-      return new Project(project.projectList(), smaller);
-    }
-
-    private static Object below(Project project) {
-      return project.child() instanceof Filter ? ((Filter) project.child()).child() : project.child();
-    }
-
-    /** Whether there is a scan of ours below that offers `_metadata`, and nobody uses it. */
-    private static boolean isUnasked(Project project) {
-      LogicalRelation scan = Replace.relation(below(project));
+  public static class DropMetadata extends Change {
+    public Object change(Object node) {
+      Project project = node instanceof Project ? (Project) node : null;
+      Filter filter = project != null && project.child() instanceof Filter ? (Filter) project.child() : null;
+      LogicalRelation scan = project == null ? null : Replace.relation(filter == null ? project.child() : filter.child());
       if (scan == null) {
-        return false;
+        return null;
       }
-      AttributeSet used = project.references();
-      if (project.child() instanceof Filter) {
-        used = used.$plus$plus(((Filter) project.child()).references());
-      }
-      boolean offered = false;
-      Seq output = scan.output();
-      for (int i = 0; i < output.size(); i++) {
-        if (isMetadata(output.apply(i))) {
-          offered = true;
-          if (used.contains((Attribute) output.apply(i))) {
-            return false;
-          }
+      AttributeSet used = filter == null ? project.references() : project.references().$plus$plus(filter.references());
+      ArrayList columns = new ArrayList();
+      for (Attribute column : Seqs.list(scan.output())) {
+        if (!column.metadata().contains("__metadata_col") || used.contains(column)) {
+          columns.add(column);
         }
       }
-      return offered;
-    }
-
-    private static Seq without(LogicalRelation scan) {
-      ArrayList kept = new ArrayList();
-      Seq output = scan.output();
-      for (int i = 0; i < output.size(); i++) {
-        if (!isMetadata(output.apply(i))) {
-          kept.add(output.apply(i));
-        }
+      if (columns.size() == scan.output().size()) {
+        return null;
       }
-      return PlannedFiles.seq(kept);
-    }
-
-    private static boolean isMetadata(Object attribute) {
-      return ((Attribute) attribute).metadata().contains("__metadata_col");
+      LogicalPlan smaller = Copies.with(scan, 1, Seqs.seqOf(columns));
+      return new Project(project.projectList(), filter == null ? smaller : new Filter(filter.condition(), smaller));
     }
   }
 
-  public static class Replace extends scala.runtime.AbstractPartialFunction {
-    public boolean isDefinedAt(Object node) {
-      return node instanceof Filter && relation(((Filter) node).child()) != null || relation(node) != null;
-    }
-
+  public static class Replace extends Change {
     /** A scan of ours that has not been planned; null for anything else. */
     static LogicalRelation relation(Object node) {
       if (!(node instanceof LogicalRelation) || !(((LogicalRelation) node).relation() instanceof HadoopFsRelation)) {
@@ -112,15 +68,13 @@ public class PlanEarly extends Rule {
       return index instanceof PenstockIndex && !((PenstockIndex) index).isPlanned() ? (LogicalRelation) node : null;
     }
 
-    public Object applyOrElse(Object node, scala.Function1 otherwise) {
-      if (!isDefinedAt(node)) {
-        return otherwise.apply(node);
+    public Object change(Object node) {
+      Filter filter = node instanceof Filter ? (Filter) node : null;
+      LogicalRelation scan = relation(filter == null ? node : filter.child());
+      if (scan == null) {
+        return null;
       }
-      if (node instanceof Filter) {
-        Filter filter = (Filter) node;
-        return new Filter(filter.condition(), planned(relation(filter.child()), filter.condition()));
-      }
-      return planned(relation(node), null);
+      return filter == null ? planned(scan, null) : new Filter(filter.condition(), planned(scan, filter.condition()));
     }
 
     /** The scan with its files; as it was when they cannot be had, for then the scan itself says why. */
@@ -131,34 +85,29 @@ public class PlanEarly extends Rule {
       if (condition != null) {
         AttributeSet keys = columns(scan, files.partitionSchema());
         Expression named = (Expression) DataSourceStrategy$.MODULE$
-            .normalizeExprs(PlannedFiles.seq(new Object[] {condition}), scan.output()).apply(0); // as the table spells them
+            .normalizeExprs(Seqs.seq(condition), scan.output()).apply(0); // as the table spells them
         sort(named, keys, columns(scan, files.dataSchema()).$minus$minus(keys), onPartitions, onData);
       }
       PenstockIndex index;
       try {
-        index = ((PenstockIndex) files.location()).planned(PlannedFiles.seq(onPartitions), PlannedFiles.seq(onData));
+        index = ((PenstockIndex) files.location()).planned(Seqs.seqOf(onPartitions), Seqs.seqOf(onData));
       } catch (RuntimeException error) {
         return scan;
       }
       HadoopFsRelation smaller = new HadoopFsRelation(
-          index, files.partitionSchema(), files.dataSchema(), files.bucketSpec(), index.reader(files.dataSchema()),
+          index, files.partitionSchema(), files.dataSchema(), files.bucketSpec(), index.format(files.dataSchema()),
           files.options(), files.sparkSession());
       return (LogicalRelation) Copies.with(scan, 0, smaller);
     }
 
     private static AttributeSet columns(LogicalRelation scan, StructType schema) {
-      HashSet names = new HashSet();
-      for (int i = 0; i < schema.fieldNames().length; i++) {
-        names.add(schema.fieldNames()[i].toLowerCase());
-      }
-      ArrayList attributes = new ArrayList();
-      Seq output = scan.output();
-      for (int i = 0; i < output.size(); i++) {
-        if (names.contains(((Attribute) output.apply(i)).name().toLowerCase())) {
-          attributes.add(output.apply(i));
+      ArrayList columns = new ArrayList();
+      for (Attribute column : Seqs.list(scan.output())) {
+        if (schema.getFieldIndex(column.name()).isDefined()) {
+          columns.add(column);
         }
       }
-      return AttributeSet$.MODULE$.apply((scala.collection.Iterable) PlannedFiles.seq(attributes));
+      return AttributeSet$.MODULE$.apply((scala.collection.Iterable) Seqs.seqOf(columns));
     }
 
     /** Each conjunct to the partition filters or the data filters, in parts if need be, as Spark's own planning does. */
@@ -172,18 +121,16 @@ public class PlanEarly extends Rule {
       if (!condition.deterministic() || PlannedFiles.waits(condition)) {
         return;
       }
-      add(onPartitions, DataSourceStrategy$.MODULE$.extractPredicatesWithinOutputSet(condition, keys));
+      onPartitions.addAll(within(condition, keys));
       if (condition.references().intersect(keys).nonEmpty()) {
-        add(onData, DataSourceStrategy$.MODULE$.extractPredicatesWithinOutputSet(condition, data));
+        onData.addAll(within(condition, data));
       } else {
         onData.add(condition);
       }
     }
 
-    private static void add(ArrayList to, Option predicate) {
-      if (predicate.isDefined()) {
-        to.add(predicate.get());
-      }
+    private static List within(Expression condition, AttributeSet columns) {
+      return Seqs.list(DataSourceStrategy$.MODULE$.extractPredicatesWithinOutputSet(condition, columns).toList());
     }
   }
 

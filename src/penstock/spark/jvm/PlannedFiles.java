@@ -1,9 +1,9 @@
 package io.penstock;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Base64;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -22,7 +22,6 @@ import org.apache.spark.sql.catalyst.expressions.Predicate$;
 import org.apache.spark.sql.catalyst.expressions.Unevaluable;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
-import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.ByteType;
@@ -48,7 +47,7 @@ import scala.collection.immutable.Seq;
 public class PlannedFiles {
   private static final ObjectMapper JSON = new ObjectMapper();
 
-  public final Seq directories;
+  public final Seq directories; // of PartitionDirectory
   public final long bytes;
   public final String summary;
   public final HashSet withoutNan; // columns that hold no NaN in these files
@@ -61,17 +60,18 @@ public class PlannedFiles {
   }
 
   /** Ask Python and build what Spark wants. */
-  public static PlannedFiles ask(String table, StructType partitions, Seq partitionFilters, Seq dataFilters) {
+  public static PlannedFiles ask(PenstockIndex index, Seq partitionFilters, Seq dataFilters) {
+    LinkedHashMap request = new LinkedHashMap();
+    request.put("table", index.table);
+    request.put("fieldIds", Boolean.valueOf(index.reader.findsFieldIds()));
+    request.put("partition", Filters.plain(partitionFilters));
+    request.put("data", Filters.plain(dataFilters));
     try {
-      String request = "{\"table\":" + JSON.writeValueAsString(table)
-          + ",\"fieldIds\":" + SQLConf.get().parquetFieldIdReadEnabled()
-          + ",\"partition\":" + Filters.toJson(partitionFilters)
-          + ",\"data\":" + Filters.toJson(dataFilters) + "}";
-      JsonNode answer = JSON.readTree(Questions.ask(request));
+      JsonNode answer = JSON.readTree(Questions.ask(Filters.text(request)));
       if (answer.has("error")) {
-        throw new IllegalArgumentException(at(answer, "error").asText());
+        throw new IllegalArgumentException(Message.at(answer, "error").asText());
       }
-      return build(answer, partitions, partitionFilters);
+      return build(answer, index.partitions, partitionFilters);
     } catch (java.io.IOException error) {
       throw new IllegalStateException("Penstock's plan cannot be read", error);
     }
@@ -82,47 +82,32 @@ public class PlannedFiles {
     StructField[] fields = partitions.fields();
     ArrayList directories = new ArrayList();
     long bytes = 0;
-    JsonNode groups = at(answer, "partitions");
-    for (int i = 0; i < groups.size(); i++) {
-      JsonNode group = at(groups, i);
+    for (JsonNode group : Message.at(answer, "partitions")) {
       Object[] values = new Object[fields.length];
       for (int k = 0; k < fields.length; k++) {
-        values[k] = value(at(at(group, "values"), k), fields[k].dataType());
+        values[k] = value(Message.at(Message.at(group, "values"), k), fields[k].dataType());
       }
       InternalRow row = new GenericInternalRow(values);
       if (predicate == null || predicate.eval(row)) {
-        JsonNode files = at(group, "files");
         ArrayList statuses = new ArrayList();
-        for (int k = 0; k < files.size(); k++) {
-          statuses.add(status(at(files, k)));
-          bytes += at(at(files, k), 1).asLong();
+        for (JsonNode file : Message.at(group, "files")) {
+          statuses.add(status(file));
+          bytes += Message.at(file, 1).asLong();
         }
-        directories.add(new PartitionDirectory(row, seq(statuses)));
+        directories.add(new PartitionDirectory(row, Seqs.seqOf(statuses)));
       }
     }
-    return new PlannedFiles(seq(directories), bytes, at(answer, "summary").asText(), texts(at(answer, "withoutNan")));
-  }
-
-  private static HashSet texts(JsonNode list) {
-    HashSet texts = new HashSet();
-    for (int i = 0; i < list.size(); i++) {
-      texts.add(at(list, i).asText());
+    HashSet withoutNan = new HashSet();
+    for (JsonNode column : Message.at(answer, "withoutNan")) {
+      withoutNan.add(column.asText());
     }
-    return texts;
-  }
-
-  /* Janino sees only the inherited `get`, which returns a more general type. */
-  private static JsonNode at(JsonNode node, String name) {
-    return (JsonNode) node.get(name);
-  }
-
-  private static JsonNode at(JsonNode node, int i) {
-    return (JsonNode) node.get(i);
+    return new PlannedFiles(Seqs.seqOf(directories), bytes, Message.at(answer, "summary").asText(), withoutNan);
   }
 
   private static FileStatusWithMetadata status(JsonNode file) {
+    Path path = new Path(Message.at(file, 0).asText());
     FileStatus status = new FileStatus(
-        at(file, 1).asLong(), false, 1, 134217728L, at(file, 2).asLong(), new Path(at(file, 0).asText()));
+        Message.at(file, 1).asLong(), false, 1, 134217728L, Message.at(file, 2).asLong(), path);
     return new FileStatusWithMetadata(status, (scala.collection.immutable.Map) scala.collection.immutable.Map$.MODULE$.empty());
   }
 
@@ -167,9 +152,8 @@ public class PlannedFiles {
     if (expression instanceof PlanExpression || expression instanceof Unevaluable && !(expression instanceof Attribute)) {
       return true;
     }
-    scala.collection.Seq children = expression.children();
-    for (int i = 0; i < children.size(); i++) {
-      if (waits((Expression) children.apply(i))) {
+    for (Expression child : Seqs.list(expression.children())) {
+      if (waits(child)) {
         return true;
       }
     }
@@ -178,36 +162,28 @@ public class PlannedFiles {
 
   private static BasePredicate bound(Seq filters, StructType partitions) {
     Expression all = null;
-    for (int i = 0; i < filters.size(); i++) {
-      Expression filter = (Expression) ((Expression) filters.apply(i)).transform(new Bind(partitions));
-      all = all == null ? filter : new And(all, filter);
+    for (Expression filter : Seqs.list(filters)) {
+      Expression bound = (Expression) filter.transform(new Bind(partitions));
+      all = all == null ? bound : new And(all, bound);
     }
     return all == null ? null : Predicate$.MODULE$.createInterpreted(all);
   }
 
-  public static Seq seq(Object[] elements) {
-    return seq(new ArrayList(Arrays.asList(elements)));
-  }
-
   public static Seq seq(ArrayList list) {
-    return ((scala.collection.Iterable) scala.jdk.javaapi.CollectionConverters.asScala((java.util.List) list)).toSeq();
+    return Seqs.seqOf(list);
   }
 
   /** Columns to positions in the partition's row. */
-  public static class Bind extends scala.runtime.AbstractPartialFunction {
+  public static class Bind extends Change {
     private final StructType partitions;
 
     public Bind(StructType partitions) {
       this.partitions = partitions;
     }
 
-    public boolean isDefinedAt(Object node) {
-      return node instanceof AttributeReference;
-    }
-
-    public Object applyOrElse(Object node, scala.Function1 otherwise) {
+    public Object change(Object node) {
       if (!(node instanceof AttributeReference)) {
-        return otherwise.apply(node);
+        return null;
       }
       AttributeReference column = (AttributeReference) node;
       String[] names = partitions.fieldNames();

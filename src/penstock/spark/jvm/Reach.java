@@ -3,7 +3,9 @@ package io.penstock;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
+import java.util.List;
 
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.CaseWhen;
 import org.apache.spark.sql.catalyst.expressions.Cast;
@@ -32,37 +34,34 @@ import scala.collection.immutable.Seq;
  * and through functions that give one row's map as it is (first, max_by, lag …). A column may hold one further down in
  * the plan: whatever is met of these is noted in `questions`, and a second time around `answers` has what came of it.
  */
-public class Reach extends scala.runtime.AbstractPartialFunction {
-  public final LinkedHashSet questions = new LinkedHashSet(); // of KeyAccess.Wanted
-  private final HashMap answers; // KeyAccess.Wanted to Attribute
+public class Reach extends Change {
+  public final LinkedHashSet<KeyAccess.Wanted> questions = new LinkedHashSet();
+  private final HashMap<KeyAccess.Wanted, Attribute> answers;
 
-  public Reach(HashMap answers) {
+  public Reach(HashMap<KeyAccess.Wanted, Attribute> answers) {
     this.answers = answers;
   }
 
-  /** Note what the accesses of an expression ask of columns. */
-  public void ask(Expression expression) {
-    KeyAccess access = KeyAccess.of(expression);
-    if (access != null) {
-      find(access.map, new ArrayList(), access);
+  /** What the accesses in some expressions ask of columns. */
+  public static Reach asking(Seq expressions) {
+    Reach asking = new Reach(new HashMap());
+    asking.ask(expressions);
+    return asking;
+  }
+
+  private void ask(Seq expressions) {
+    for (Expression expression : Seqs.list(expressions)) {
+      KeyAccess access = KeyAccess.of(expression);
+      if (access != null) {
+        find(access.map, new ArrayList(), access);
+      }
+      ask(expression.children());
     }
-    Seq children = expression.children();
-    for (int i = 0; i < children.size(); i++) {
-      ask((Expression) children.apply(i));
-    }
   }
 
-  /* As a function it replaces every expression for which there is something better. */
-  public boolean isDefinedAt(Object node) {
-    return better((Expression) node) != null;
-  }
-
-  public Object applyOrElse(Object node, scala.Function1 otherwise) {
-    Expression replacement = better((Expression) node);
-    return replacement != null ? replacement : otherwise.apply(node);
-  }
-
-  private Expression better(Expression expression) {
+  /** Something better for an expression, where there is. */
+  public Object change(Object node) {
+    Expression expression = (Expression) node;
     if (expression instanceof If || expression instanceof CaseWhen) {
       return ShreddedMap.mayBeIn(expression) ? withoutTest(expression) : null;
     }
@@ -72,12 +71,12 @@ public class Reach extends scala.runtime.AbstractPartialFunction {
   }
 
   /** The answer to an access on what `path` leads to in an expression; null when there is no shredded map behind it. */
-  public Expression find(Expression in, ArrayList path, KeyAccess access) {
+  public Expression find(Expression in, List<Integer> path, KeyAccess access) {
     if (in instanceof ShreddedMap) {
       return access.of((ShreddedMap) in);
     }
     if (in instanceof AttributeReference) {
-      KeyAccess.Wanted wanted = access.wanted((AttributeReference) in, path);
+      KeyAccess.Wanted wanted = new KeyAccess.Wanted(((AttributeReference) in).exprId(), path, access);
       questions.add(wanted);
       return (Expression) answers.get(wanted);
     }
@@ -89,7 +88,7 @@ public class Reach extends scala.runtime.AbstractPartialFunction {
     if (in instanceof CreateNamedStruct && !path.isEmpty()) {
       int place = ((Integer) path.get(0)).intValue();
       Expression field = (Expression) ((CreateNamedStruct) in).valExprs().apply(place);
-      return find(field, new ArrayList(path.subList(1, path.size())), access);
+      return find(field, path.subList(1, path.size()), access);
     }
     if ((in instanceof If || in instanceof CaseWhen) && in.deterministic()) {
       return inBranches(in, path, access);
@@ -100,42 +99,44 @@ public class Reach extends scala.runtime.AbstractPartialFunction {
     return in instanceof WindowExpression ? inWindow((WindowExpression) in, path, access) : null;
   }
 
-  private Expression inBranches(Expression in, ArrayList path, KeyAccess access) {
+  private Expression inBranches(Expression in, List<Integer> path, KeyAccess access) {
     Seq children = in.children();
     ArrayList values = new ArrayList();
     for (int i = 0; i < children.size(); i++) {
       boolean isValue = in instanceof If ? i > 0 : i % 2 == 1 || i == children.size() - 1;
       values.add(isValue ? children.apply(i) : null);
     }
-    ArrayList changed = findAll(values, path, access);
+    List changed = findAll(values, path, access);
     if (changed == null) {
       return null;
     }
     for (int i = 0; i < children.size(); i++) {
       changed.set(i, values.get(i) == null ? children.apply(i) : changed.get(i));
     }
-    return withoutNeedlessTest((Expression) in.withNewChildren(PlannedFiles.seq(changed)));
+    return withoutNeedlessTest((Expression) in.withNewChildren(Seqs.seqOf(changed)));
   }
 
   /** An answer for each expression, by a look into the map where none is shredded; null when this is so everywhere. */
-  public ArrayList findAll(ArrayList expressions, ArrayList path, KeyAccess access) {
-    ArrayList changed = new ArrayList();
+  public List findAll(List<Expression> expressions, List<Integer> path, KeyAccess access) {
+    ArrayList<Expression> answers = new ArrayList();
     DataType type = null;
-    for (int i = 0; i < expressions.size(); i++) {
-      Expression one = (Expression) expressions.get(i);
+    for (Expression one : expressions) {
       Expression answer = one == null ? null : find(one, path, access);
       type = answer == null ? type : answer.dataType();
-      changed.add(answer);
+      answers.add(answer);
     }
-    for (int i = 0; i < expressions.size() && type != null; i++) {
-      if (changed.get(i) == null && expressions.get(i) != null) {
-        changed.set(i, look((Expression) expressions.get(i), path, access, type));
+    if (type == null) {
+      return null;
+    }
+    for (int i = 0; i < answers.size(); i++) {
+      if (answers.get(i) == null && expressions.get(i) != null) {
+        answers.set(i, look((Expression) expressions.get(i), path, access, type));
       }
     }
-    return type == null ? null : changed;
+    return answers;
   }
 
-  private static Expression look(Expression in, ArrayList path, KeyAccess access, DataType type) {
+  private static Expression look(Expression in, List<Integer> path, KeyAccess access, DataType type) {
     return isNull(in) ? Literal.create(null, type) : access.on(in, path);
   }
 
@@ -149,7 +150,7 @@ public class Reach extends scala.runtime.AbstractPartialFunction {
 
   /** What is left of branches that have answers in them and do not matter then; Spark pushes accesses into them. */
   private Expression withoutTest(Expression branches) {
-    Expression inside = (Expression) branches.mapChildren(new Each(this));
+    Expression inside = below(branches);
     Expression simpler = withoutNeedlessTest(inside);
     return simpler == inside ? null : simpler;
   }
@@ -170,19 +171,15 @@ public class Reach extends scala.runtime.AbstractPartialFunction {
   }
 
   private static boolean isNullWith(Expression tested, Expression value) {
-    if (value.semanticEquals(tested)) {
-      return true;
+    boolean isNull = value.semanticEquals(tested);
+    for (int i = 0; !isNull && i < value.children().size() && value.nullIntolerant(); i++) {
+      isNull = isNullWith(tested, (Expression) value.children().apply(i));
     }
-    for (int i = 0; i < value.children().size() && value.nullIntolerant(); i++) {
-      if (isNullWith(tested, (Expression) value.children().apply(i))) {
-        return true;
-      }
-    }
-    return false;
+    return isNull;
   }
 
   /** Aggregates that take the map of one row; not those that skip null maps, for the key may be null in others. */
-  private Expression inAggregate(AggregateExpression in, ArrayList path, KeyAccess access) {
+  private Expression inAggregate(AggregateExpression in, List<Integer> path, KeyAccess access) {
     AggregateFunction function = in.aggregateFunction();
     boolean takesOne = function instanceof First && !((First) function).ignoreNulls()
         || function instanceof Last && !((Last) function).ignoreNulls()
@@ -197,7 +194,7 @@ public class Reach extends scala.runtime.AbstractPartialFunction {
     return ((AggregateFunction) withFirst(function, answer)).toAggregateExpression(false, in.filter());
   }
 
-  private Expression inWindow(WindowExpression in, ArrayList path, KeyAccess access) {
+  private Expression inWindow(WindowExpression in, List<Integer> path, KeyAccess access) {
     Expression function = in.windowFunction();
     if (function instanceof AggregateExpression) {
       Expression answer = inAggregate((AggregateExpression) function, path, access);
@@ -212,39 +209,18 @@ public class Reach extends scala.runtime.AbstractPartialFunction {
     }
     Expression changed = withFirst(function, answer);
     if (changed.children().size() == 3) { // what lag and lead give where there is no row
-      ArrayList children = list(changed.children());
+      ArrayList children = new ArrayList(Seqs.list(changed.children()));
       Expression other = (Expression) children.get(2);
       Expression inOther = find(other, path, access);
       children.set(2, inOther != null ? inOther : look(other, path, access, answer.dataType()));
-      changed = (Expression) changed.withNewChildren(PlannedFiles.seq(children));
+      changed = (Expression) changed.withNewChildren(Seqs.seqOf(children));
     }
     return new WindowExpression(changed, in.windowSpec());
   }
 
   private static Expression withFirst(Expression function, Expression first) {
-    ArrayList children = list(function.children());
+    ArrayList children = new ArrayList(Seqs.list(function.children()));
     children.set(0, first);
-    return (Expression) function.withNewChildren(PlannedFiles.seq(children));
-  }
-
-  public static ArrayList list(Seq elements) {
-    ArrayList copy = new ArrayList();
-    for (int i = 0; i < elements.size(); i++) {
-      copy.add(elements.apply(i));
-    }
-    return copy;
-  }
-
-  /** A partial function for every node of an expression. */
-  public static class Each extends scala.runtime.AbstractFunction1 {
-    private final scala.PartialFunction change;
-
-    public Each(scala.PartialFunction change) {
-      this.change = change;
-    }
-
-    public Object apply(Object expression) {
-      return ((Expression) expression).transform(change);
-    }
+    return (Expression) function.withNewChildren(Seqs.seqOf(children));
   }
 }

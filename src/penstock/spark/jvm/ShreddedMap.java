@@ -1,8 +1,6 @@
 package io.penstock;
 
 import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.List;
 
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -46,8 +44,6 @@ import scala.collection.immutable.Seq;
 public class ShreddedMap extends Expression {
   /* Spark keeps for every tree which of these marks occur in it. What it does with this one is look, and no more. */
   private static final scala.Enumeration.Value MARK = TreePattern$.MODULE$.MAP_OBJECTS();
-  private static final List STATES = Arrays.asList(
-      new Object[] {"MAYBE", "VALUE", "EXACT", "MIRROR_VALUE", "MIRROR_EXACT"});
 
   private final Seq children; // the residual, then the sidecars
   private final Seq keys; // of String
@@ -66,12 +62,8 @@ public class ShreddedMap extends Expression {
     children.add(ExpressionUtils.expression(residual));
     for (int i = 0; i < sidecars.size(); i++) {
       children.add(ExpressionUtils.expression((Column) sidecars.get(i)));
-      if (!STATES.contains(states.get(i))) {
-        throw new IllegalArgumentException("no state of a sidecar: " + states.get(i));
-      }
     }
-    return ExpressionUtils.column(new ShreddedMap(
-        PlannedFiles.seq(children), PlannedFiles.seq(new ArrayList(keys)), PlannedFiles.seq(new ArrayList(states))));
+    return ExpressionUtils.column(new ShreddedMap(Seqs.seqOf(children), Seqs.seqOf(keys), Seqs.seqOf(states)));
   }
 
   /** Whether a plan or an expression may hold such a map; false is certain. */
@@ -89,7 +81,7 @@ public class ShreddedMap extends Expression {
     if (i < 0) {
       return cold;
     }
-    return isMaybe(i) ? (Expression) new Coalesce(PlannedFiles.seq(new Object[] {sidecar(i), cold})) : sidecar(i);
+    return isMaybe(i) ? (Expression) new Coalesce(Seqs.seq(sidecar(i), cold)) : sidecar(i);
   }
 
   private Expression contained(Literal key, int i) {
@@ -98,7 +90,7 @@ public class ShreddedMap extends Expression {
     if (filled != null && residual().nullable()) {
       Expression none = Literal.create(null, DataTypes.BooleanType);
       Expression empty = new If(filled, new Literal(Boolean.FALSE, DataTypes.BooleanType), none);
-      inResidual = new Coalesce(PlannedFiles.seq(new Object[] {inResidual, empty}));
+      inResidual = new Coalesce(Seqs.seq(inResidual, empty));
     }
     return i < 0 || isMirror(i) ? inResidual : new Or(new IsNotNull(sidecar(i)), inResidual);
   }
@@ -127,24 +119,15 @@ public class ShreddedMap extends Expression {
     return any;
   }
 
-  /** The whole map, of Spark's own expressions. */
-  public Expression lowered() {
-    return whole().map();
-  }
-
-  /** The whole map, or only its keys or values, as it is put together. */
+  /** The whole map, or only its keys or values, as Spark's own expressions put it together. */
   public WholeMap whole() {
-    ArrayList movedKeys = new ArrayList();
-    ArrayList sidecars = new ArrayList();
-    ArrayList maybe = new ArrayList();
+    ArrayList moved = new ArrayList();
     for (int i = 0; i < keys.size(); i++) {
       if (!isMirror(i)) {
-        movedKeys.add(WholeMap.key((String) keys.apply(i)));
-        sidecars.add(sidecar(i));
-        maybe.add(Boolean.valueOf(isMaybe(i)));
+        moved.add(new WholeMap.Part((String) keys.apply(i), sidecar(i), isMaybe(i)));
       }
     }
-    return new WholeMap(residual(), movedKeys, sidecars, maybe);
+    return new WholeMap(residual(), moved);
   }
 
   private Expression residual() {
@@ -206,13 +189,13 @@ public class ShreddedMap extends Expression {
 
   private Expression executable() {
     if (executable == null) {
-      executable = lowered();
+      executable = whole().map();
     }
     return executable;
   }
 
   public Seq nodePatterns() {
-    return PlannedFiles.seq(new Object[] {MARK});
+    return Seqs.seq(MARK);
   }
 
   public Seq children() {

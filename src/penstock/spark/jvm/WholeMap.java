@@ -1,6 +1,7 @@
 package io.penstock;
 
 import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 
 import org.apache.spark.sql.catalyst.expressions.Add;
@@ -47,106 +48,109 @@ public class WholeMap {
 
   private final Expression residual;
   private final MapType type;
-  private final ArrayList keys; // of UTF8String
-  private final ArrayList sidecars; // of Expression
-  private final ArrayList maybe; // of Boolean: the residual may have this key as well
+  private final List<Part> parts;
 
-  public WholeMap(Expression residual, ArrayList keys, ArrayList sidecars, ArrayList maybe) {
+  public WholeMap(Expression residual, List<Part> parts) {
     this.residual = residual;
     this.type = (MapType) residual.dataType();
-    this.keys = keys;
-    this.sidecars = sidecars;
-    this.maybe = maybe;
+    this.parts = parts;
+  }
+
+  /** A key of its own. */
+  public static class Part {
+    final UTF8String key;
+    final Expression sidecar;
+    final boolean maybe; // the residual may have this key as well
+
+    Part(String key, Expression sidecar, boolean maybe) {
+      this.key = UTF8String.fromString(key);
+      this.sidecar = sidecar;
+      this.maybe = maybe;
+    }
   }
 
   public Expression map() {
-    if (sidecars.isEmpty()) {
+    if (parts.isEmpty()) {
       return residual;
     }
     Expression base = base();
-    Seq both = PlannedFiles.seq(new Object[] {keysOf(base), valuesOf(base)});
-    Seq untyped = PlannedFiles.seq(new Object[0]);
-    return orNull(new NewInstance(ArrayBasedMapData.class, both, untyped, true, type, scala.Option.empty()));
+    Seq both = Seqs.seq(keysOf(base), valuesOf(base));
+    return orNull(new NewInstance(ArrayBasedMapData.class, both, Seqs.seq(), true, type, scala.Option.empty()));
   }
 
   public Expression mapKeys() {
-    return sidecars.isEmpty() ? (Expression) new MapKeys(residual) : orNull(keysOf(base()));
+    return parts.isEmpty() ? (Expression) new MapKeys(residual) : orNull(keysOf(base()));
   }
 
   public Expression mapValues() {
-    return sidecars.isEmpty() ? (Expression) new MapValues(residual) : orNull(valuesOf(base()));
+    return parts.isEmpty() ? (Expression) new MapValues(residual) : orNull(valuesOf(base()));
   }
 
   /** The number of keys, null where there is no map; null instead of an expression when some may be doubled. */
   public Expression size() {
     Expression count = new Size(residual, false);
-    for (int i = 0; i < sidecars.size(); i++) {
-      if (isMaybe(i)) {
+    for (Part part : parts) {
+      if (part.maybe) {
         return null;
       }
-      count = new Add(count, new If(new IsNull(sidecar(i)), number(0), number(1)));
+      Expression none = new Literal(Integer.valueOf(0), DataTypes.IntegerType);
+      count = new Add(count, new If(new IsNull(part.sidecar), none, new Literal(Integer.valueOf(1), none.dataType())));
     }
     return count;
   }
 
-  private static Expression number(int value) {
-    return new Literal(Integer.valueOf(value), DataTypes.IntegerType);
-  }
-
   private Expression keysOf(Expression base) {
-    ArrayList parts = parts(new MapKeys(base), true);
-    if (keys.size() > MANY) {
-      parts.add(nothing());
+    ArrayList arrays = arrays(new MapKeys(base), true);
+    if (parts.size() > MANY) {
+      arrays.add(nothing());
     }
-    return new Concat(PlannedFiles.seq(parts));
+    return new Concat(Seqs.seqOf(arrays));
   }
 
   private Expression valuesOf(Expression base) {
-    return new Concat(PlannedFiles.seq(parts(new MapValues(base), false)));
+    return new Concat(Seqs.seqOf(arrays(new MapValues(base), false)));
   }
 
-  private ArrayList parts(Expression first, boolean ofKeys) {
-    ArrayList parts = new ArrayList();
-    parts.add(first);
-    for (int i = 0; i < keys.size(); i += step()) {
-      parts.add(some(i, Math.min(i + step(), keys.size()), new ArrayList(), ofKeys));
+  private ArrayList arrays(Expression first, boolean ofKeys) {
+    ArrayList arrays = new ArrayList();
+    arrays.add(first);
+    for (int i = 0; i < parts.size(); i += step()) {
+      arrays.add(some(parts.subList(i, Math.min(i + step(), parts.size())), new ArrayList(), ofKeys));
     }
-    return parts;
+    return arrays;
   }
 
   /** Arrays of up to three keys are fastest; but that makes long methods, and Java does not compile the longest. */
   private int step() {
-    return keys.size() <= FEW ? 3 : 1;
+    return parts.size() <= FEW ? 3 : 1;
   }
 
   /** An array of the keys, or values, of those sidecars that are filled, with a branch for each way this can be. */
-  private Expression some(int from, int to, ArrayList filled, boolean ofKeys) {
-    if (from == to) {
+  private Expression some(List<Part> open, List<Part> filled, boolean ofKeys) {
+    if (open.isEmpty()) {
       return ofKeys ? literalKeys(filled) : values(filled);
     }
+    Part first = (Part) open.get(0);
+    List others = open.subList(1, open.size());
     ArrayList more = new ArrayList(filled);
-    more.add(Integer.valueOf(from));
-    return new If(
-        new IsNull(sidecar(from)), some(from + 1, to, filled, ofKeys), some(from + 1, to, more, ofKeys));
+    more.add(first);
+    return new If(new IsNull(first.sidecar), some(others, filled, ofKeys), some(others, more, ofKeys));
   }
 
-  private Expression literalKeys(ArrayList places) {
-    Object[] literals = new Object[places.size()];
-    for (int i = 0; i < literals.length; i++) {
-      literals[i] = keys.get(((Integer) places.get(i)).intValue());
+  private static Expression literalKeys(List<Part> filled) {
+    ArrayList keys = new ArrayList();
+    for (Part part : filled) {
+      keys.add(part.key);
     }
-    return array(literals, DataTypes.StringType);
+    return array(keys.toArray(), DataTypes.StringType);
   }
 
-  private Expression values(ArrayList places) {
-    if (places.isEmpty()) {
-      return array(new Object[0], type.valueType());
+  private Expression values(List<Part> filled) {
+    ArrayList values = new ArrayList();
+    for (Part part : filled) {
+      values.add(part.sidecar);
     }
-    ArrayList elements = new ArrayList();
-    for (int i = 0; i < places.size(); i++) {
-      elements.add(sidecar(((Integer) places.get(i)).intValue()));
-    }
-    return new CreateArray(PlannedFiles.seq(elements), false);
+    return values.isEmpty() ? array(new Object[0], type.valueType()) : new CreateArray(Seqs.seqOf(values), false);
   }
 
   private static Expression array(Object[] elements, DataType type) {
@@ -159,7 +163,7 @@ public class WholeMap {
    */
   private static Expression nothing() {
     NamedLambdaVariable key = variable("key", DataTypes.StringType, false);
-    Expression all = new LambdaFunction(new IsNotNull(key), PlannedFiles.seq(new Object[] {key}), false);
+    Expression all = new LambdaFunction(new IsNotNull(key), Seqs.seq(key), false);
     return new ArrayFilter(array(new Object[0], DataTypes.StringType), all);
   }
 
@@ -168,19 +172,18 @@ public class WholeMap {
     NamedLambdaVariable key = variable("key", type.keyType(), false);
     NamedLambdaVariable value = variable("value", type.valueType(), true);
     Expression shadowed = null;
-    for (int i = 0; i < sidecars.size(); i++) {
-      if (isMaybe(i)) {
-        Expression both = new And(
-            new EqualTo(key, new Literal(keys.get(i), DataTypes.StringType)), new IsNotNull(sidecar(i)));
+    for (Part part : parts) {
+      if (part.maybe) {
+        Expression isKey = new EqualTo(key, new Literal(part.key, DataTypes.StringType));
+        Expression both = new And(isKey, new IsNotNull(part.sidecar));
         shadowed = shadowed == null ? both : new Or(shadowed, both);
       }
     }
     if (shadowed == null) {
       return residual;
     }
-    Expression whole = new Coalesce(PlannedFiles.seq(new Object[] {residual, new Literal(EMPTY, type)}));
-    Seq arguments = PlannedFiles.seq(new Object[] {key, value});
-    return new MapFilter(whole, new LambdaFunction(new Not(shadowed), arguments, false));
+    Expression whole = new Coalesce(Seqs.seq(residual, new Literal(EMPTY, type)));
+    return new MapFilter(whole, new LambdaFunction(new Not(shadowed), Seqs.seq(key, value), false));
   }
 
   private static NamedLambdaVariable variable(String name, DataType type, boolean nullable) {
@@ -188,28 +191,15 @@ public class WholeMap {
   }
 
   /** What was found, but null where there is no map: no residual, and no sidecar that could do without one. */
-  private Expression orNull(Expression part) {
+  private Expression orNull(Expression whole) {
     Expression missing = new IsNull(residual);
     boolean any = false;
-    for (int i = 0; i < sidecars.size(); i++) {
-      if (isMaybe(i)) {
+    for (Part part : parts) {
+      if (part.maybe) {
         any = true;
-        missing = new And(missing, new IsNull(sidecar(i)));
+        missing = new And(missing, new IsNull(part.sidecar));
       }
     }
-    return any ? new If(missing, Literal.create(null, part.dataType()), part) : part;
-  }
-
-  private boolean isMaybe(int i) {
-    return ((Boolean) maybe.get(i)).booleanValue();
-  }
-
-  private Expression sidecar(int i) {
-    return (Expression) sidecars.get(i);
-  }
-
-  /** A key as Catalyst has it. */
-  public static UTF8String key(String text) {
-    return UTF8String.fromString(text);
+    return any ? new If(missing, Literal.create(null, whole.dataType()), whole) : whole;
   }
 }

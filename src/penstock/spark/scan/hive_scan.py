@@ -7,22 +7,27 @@ answers. The answer lists files by partition.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as AnyMapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from penstock.errors import PenstockError
 from penstock.expr.kernels.physical import from_arrow
 from penstock.expr.sql_text import quote_name
 from penstock.expr.tree import Column
-from penstock.formats.format_registry import DEFAULT
+from penstock.formats.file_format import FileFormat
+from penstock.formats.format_registry import FORMATS
 from penstock.prune.facts import Exact
 from penstock.prune.judge import Judgement
 from penstock.prune.plan import Plan
+from penstock.spark.scan.connect_files import guarded, has_floats, load
 from penstock.spark.scan.hadoop_client import Bucket, open_for_spark, options_for_connect
 from penstock.spark.scan.hive_shredded import (
     ddl,
@@ -33,27 +38,24 @@ from penstock.spark.scan.hive_shredded import (
     unexpected,
     with_sidecars,
 )
-from penstock.spark.scan.nan_guard import guarded, has_floats
-from penstock.spark.scan.planner import as_answer, by_partition, plain_values, remember
+from penstock.spark.scan.planner import as_answer, by_partition, plain_values
+from penstock.spark.scan.relation import of_format, relation
 from penstock.spark.scan.translate import translate
-from penstock.spark.session.java_classes import new
 from penstock.spark.session.session import gateway_of
 from penstock.tables.file_metadata import with_metadata
 from penstock.tables.hive.hive_files import Mapping
 from penstock.tables.hive.hive_table import HiveTable
 from penstock.tables.hive.walk import check_readable
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
 _PATTERN = re.compile(r"[][{}*?\\]")  # `part-*` would be read as all files of its directory
 
 
 @dataclass(frozen=True)
 class HiveFiles:
-    """The files of a Hive layout, for its relation: all, or those with one mapping of hot keys."""
+    """The files of a Hive layout, for its relation: those of a format, all or those with one mapping of hot keys."""
 
     table: HiveTable
+    file_format: FileFormat
     bucket: Bucket | None = field(compare=False, repr=False)
     mapping: Mapping | None = None  # None: footers are not looked at
     others: frozenset[Mapping] = frozenset()  # mappings that other relations of the same DataFrame read
@@ -71,6 +73,9 @@ class HiveFiles:
         if self.bucket is not None:
             self.bucket.check_client()
         keys, files = _kept(plan, table.columns)
+        own = of_format(self.file_format, [file[0] for file in files])
+        if own is not None:
+            keys, files = [keys[i] for i in own], [files[i] for i in own]
         if self.mapping is not None:
             file_mappings = mappings(table, files)
             for file, mapping in zip(files, file_mappings, strict=True):
@@ -94,9 +99,9 @@ class HiveRelations:
         bucket = open_for_spark(table.storage, spark)
         kinds = _kinds(table, where)
         parts = []
-        for kind in kinds:
+        for kind, file_format in product(kinds, FORMATS):
             others = frozenset(other for other in kinds if other is not None and other != kind)
-            rows = _relation(HiveFiles(table, bucket, kind, others), spark)
+            rows = _relation(HiveFiles(table, file_format, bucket, kind, others), spark)
             parts.append(with_sidecars(rows, table, kind or (), spark))
         return reduce(lambda left, right: left.unionAll(right), parts)
 
@@ -116,21 +121,16 @@ def _kinds(table: HiveTable, where: str | None) -> list[Mapping | None]:
 
 def _relation(source: HiveFiles, spark: SparkSession) -> DataFrame:
     """Spark's own reader over some files of a layout."""
-    from pyspark.sql import DataFrame
-
-    gateway, table = gateway_of(spark), source.table
-    types = gateway.jvm.org.apache.spark.sql.types.StructType
+    table = source.table
+    types = gateway_of(spark).jvm.org.apache.spark.sql.types.StructType
     partitions = types.fromDDL(ddl(table.columns))
     data = types.fromDDL(ddl(stored_fields(table, source.mapping or ())))
-    suffix = f" {source.mapping}" if source.mapping else ""
-    index = new(gateway, "PenstockIndex", remember(f"{table.key}{suffix}", source), partitions)
+    key = f"{table.key} {source.mapping}" if source.mapping else table.key
     options = source.bucket.options if source.bucket else {}
-    return DataFrame(index.dataFrame(spark._jsparkSession, data, options), spark)
+    return relation(spark, key, source, source.file_format, partitions, data, options)
 
 
 def _connect_dataframe(table: HiveTable, spark: SparkSession, where: str) -> DataFrame:
-    from pyspark.sql import functions as F
-
     plan = table.plan(where)
     check_readable(plan, table.columns)
     if table.shredded is not False and has_maps(table.file_schema):
@@ -138,17 +138,14 @@ def _connect_dataframe(table: HiveTable, spark: SparkSession, where: str) -> Dat
         for file, mapping in zip(files, mappings(table, files), strict=True):
             if mapping:
                 raise _needs_classic(file[0])
-    columns = ddl([*table.file_schema, *table.columns])
     paths = plan.files.paths.to_pylist()
-    if not paths:
-        return spark.createDataFrame([], columns)
     pattern = next((path for path in paths if _PATTERN.search(path)), None)
     if pattern is not None:
         hint = "use a classic Spark session or table.arrow(), or rename it"
         raise PenstockError(f"{pattern} is a pattern to Spark Connect", hint=hint)
-    reader = spark.read.schema(columns).options(**options_for_connect(table.storage, spark), basePath=table.root_url)
-    guards = {f.name: F.expr(guarded(quote_name(f.name), f.type)) for f in table.file_schema if has_floats(f.type)}
-    rows = reader.format(DEFAULT.name).load(paths)
+    options = options_for_connect(table.storage, spark) | {"basePath": table.root_url}
+    guards = {f.name: guarded(F.col(quote_name(f.name)), f.type) for f in table.file_schema if has_floats(f.type)}
+    rows = load(spark, ddl([*table.file_schema, *table.columns]), options, paths)
     return (rows.withColumns(guards) if guards else rows).where(where)
 
 
@@ -159,16 +156,18 @@ def _needs_classic(url: str) -> PenstockError:
 
 def _kept(plan: Plan, columns: Sequence[pa.Field]) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
     """The partition values of the kept files, and the files."""
-    keys = [key for judgement in plan.judgements for key in _keys(judgement, columns)]
-    return keys, [file for judgement in plan.judgements for file in _files(judgement)]
-
-
-def _files(judgement: Judgement) -> Iterator[tuple[Any, ...]]:
-    names, sizes = judgement.containers.names, judgement.containers.sizes
-    assert names is not None
-    assert sizes is not None
-    kept = pa.array(judgement.kept)
-    return zip(names.take(kept).to_pylist(), sizes.take(kept).to_pylist(), _times(judgement), strict=True)
+    keys: list[tuple[Any, ...]] = []
+    files: list[tuple[Any, ...]] = []
+    for judgement in plan.judgements:
+        containers, kept = judgement.containers, judgement.kept
+        assert containers.names is not None
+        assert containers.sizes is not None
+        names, sizes = (column.take(pa.array(kept)).to_pylist() for column in (containers.names, containers.sizes))
+        files += zip(names, sizes, _times(judgement), strict=True)
+        facts = {fact.name: fact for fact in containers.facts if isinstance(fact, Exact)}
+        values = [plain_values(facts[column.name].single_values(kept)[0]) for column in columns]
+        keys += zip(*values, strict=True) if values else [()] * len(kept)
+    return keys, files
 
 
 def _times(judgement: Judgement) -> list[int]:
@@ -178,9 +177,3 @@ def _times(judgement: Judgement) -> list[int]:
         if isinstance(fact, Exact) and isinstance(fact.term, Column) and fact.term.path == column:
             return [micros // 1_000 for micros in from_arrow(fact.single_values(judgement.kept)[0])]
     return [0] * len(judgement.kept)
-
-
-def _keys(judgement: Judgement, columns: Sequence[pa.Field]) -> list[tuple[Any, ...]]:
-    facts = {fact.name: fact for fact in judgement.containers.facts if isinstance(fact, Exact)}
-    values = [plain_values(facts[column.name].single_values(judgement.kept)[0]) for column in columns]
-    return list(zip(*values, strict=True)) if values else [()] * len(judgement.kept)

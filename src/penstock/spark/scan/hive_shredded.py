@@ -8,45 +8,32 @@ keys. A layout without maps, and one that was opened with `shredded=False`, cost
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
-from cachetools import LRUCache
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from penstock.errors import LayoutError
 from penstock.expr.sql_text import quote_name
 from penstock.expr.types import type_name
 from penstock.maps.shred_rule import MIRROR
+from penstock.spark.scan.footers import Footers
 from penstock.spark.scan.shredded_map import with_maps
 from penstock.tables.hive.hive_files import Mapping, read_mapping
+from penstock.tables.hive.hive_table import HiveTable
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from penstock.tables.hive.hive_table import HiveTable
-
-_AT_ONCE, _MOST_KEPT, _MOST_KINDS = 16, 100_000, 64
-_known: LRUCache[tuple[Any, ...], Mapping] = LRUCache(_MOST_KEPT)
-_lock = Lock()
+_MOST_KINDS = 64
+_footers: Footers[tuple[Any, ...], Mapping] = Footers(100_000)
 
 
 def mappings(table: HiveTable, files: Sequence[tuple[str, int, int]]) -> list[Mapping]:
     """What the footers of files (URL, size, time) say of their sidecars."""
     account = (table.storage.identity, table.storage.path)
     keys = [(account, *file) for file in files]
-    with _lock:
-        answers = {key: _known[key] for key in keys if key in _known}
-    waiting = [key for key in keys if key not in answers]
-    if waiting:
-        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="penstock-footers") as pool:
-            read = pool.map(lambda key: read_mapping(table.storage, key[1]), waiting)
-            answers.update(zip(waiting, read, strict=True))
-        with _lock:
-            _known.update({key: answers[key] for key in waiting})
-    return [answers[key] for key in keys]
+    return _footers.of(keys, lambda key: read_mapping(table.storage, key[1]))
 
 
 def has_maps(schema: pa.Schema) -> bool:
@@ -62,13 +49,11 @@ def _holds_map(kind: pa.DataType) -> bool:
 
 def kinds_of(table: HiveTable, files: Sequence[tuple[str, int, int]]) -> list[Mapping]:
     """The different mappings of files, the most common first."""
-    counts: dict[Mapping, int] = {}
-    for mapping in mappings(table, files):
-        counts[mapping] = counts.get(mapping, 0) + 1
+    counts = Counter(mappings(table, files))
     if len(counts) > _MOST_KINDS:
         message = f"the files of {table.root_url} have {len(counts):,} different mappings of hot keys"
         raise LayoutError(message, hint=f"write them again with the same keys; at most {_MOST_KINDS} are read at once")
-    return sorted(counts, key=lambda mapping: -counts[mapping]) or [()]
+    return [mapping for mapping, _ in counts.most_common()] or [()]
 
 
 def unexpected(url: str) -> LayoutError:
@@ -97,8 +82,6 @@ def _value_type(schema: pa.Schema, column: str) -> pa.DataType:
 
 def with_sidecars(rows: DataFrame, table: HiveTable, mapping: Mapping, spark: SparkSession) -> DataFrame:
     """The rows of one relation as the table's columns."""
-    from pyspark.sql import functions as F
-
     if not mapping:
         return rows
     sidecars = {

@@ -17,29 +17,32 @@ Filters that reach the relation speak of its columns; `Shape.meanings` says what
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
+from pyiceberg import types
+from pyiceberg.types import IcebergType, NestedField
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import ArrayType, BinaryType, MapType, StructField, StructType
 
 from penstock.errors import LakeError
 from penstock.expr.kernels.physical import from_arrow
 from penstock.expr.sql_text import literal_sql, quote_name, quote_text
 from penstock.expr.tree import Literal
 from penstock.expr.types import is_nested, type_name
-from penstock.formats.format_registry import DEFAULT
+from penstock.formats.format_registry import FORMATS
 from penstock.maps.shredded_file import State
 from penstock.spark.scan.iceberg_filters import UUID_PARTS, UUID_PATTERN, MapKey, Meanings
 from penstock.spark.scan.iceberg_names import ABSENT, Naming, all_fields, surrogate
 from penstock.spark.scan.iceberg_shredded import SidecarColumn
+from penstock.spark.scan.shredded_map import with_maps
 from penstock.tables.iceberg.metadata.schema_columns import arrow_type
 
-if TYPE_CHECKING:
-    from pyiceberg.types import IcebergType, NestedField
-
-FIELD_ID = DEFAULT.spark_field_id
 _OF_FILES = frozenset({"uuid", "binary"})  # defaults of these fail in Spark's reader; fixed[n] too
 
 
@@ -80,20 +83,14 @@ class Shape:
 
     def data(self) -> Any:
         """The columns that are read from files, as Spark's StructType."""
-        from pyspark.sql.types import StructType
-
         return StructType([column for field in self._data for column in self._columns(field)])
 
     def partitions(self) -> Any:
         """The columns that come with files, as Spark's StructType."""
-        from pyspark.sql.types import StructField, StructType
-
         by_value = [field for field in self.fields if field.field_id in self.values]
         return StructType([StructField(self.names(f)[0], _spark_type(f.field_type, f.name), True) for f in by_value])
 
     def _columns(self, field: NestedField) -> Iterator[Any]:
-        from pyspark.sql.types import StructField
-
         if str(field.field_type) == "unknown":
             return
         metadata = self._field_metadata(field)
@@ -105,31 +102,25 @@ class Shape:
             yield StructField(name, kind, True, metadata)
 
     def _field_metadata(self, field: NestedField) -> dict[str, Any]:
-        return {FIELD_ID: field.field_id} if self.naming.by_id else {}
+        return {each.spark_field_id: field.field_id for each in FORMATS} if self.naming.by_id else {}
 
     def _type(self, kind: IcebergType, parent: int, repeated: bool, path: str) -> Any:
         """The Spark type that files are read with."""
-        from pyiceberg import types
-        from pyspark.sql import types as spark
-
         match kind:
             case types.StructType():
-                return spark.StructType([self._nested(f, parent, repeated, path) for f in kind.fields])
+                kinds = [self._type(f.field_type, f.field_id, repeated, f"{path}.{f.name}") for f in kind.fields]
+                names = [self.naming.nested(f, parent, repeated) for f in kind.fields]
+                metadata = map(self._field_metadata, kind.fields)
+                return StructType([StructField(n, t, True, m) for n, t, m in zip(names, kinds, metadata, strict=True)])
             case types.ListType():
                 element = self._type(kind.element_type, kind.element_id, True, f"{path}.element")
-                return spark.ArrayType(element, True)
+                return ArrayType(element, True)
             case types.MapType():
                 key = self._type(kind.key_type, kind.key_id, True, f"{path}.key")
-                return spark.MapType(key, self._type(kind.value_type, kind.value_id, True, f"{path}.value"), True)
+                return MapType(key, self._type(kind.value_type, kind.value_id, True, f"{path}.value"), True)
             case types.UUIDType():
-                return spark.BinaryType()
+                return BinaryType()
         return _spark_type(kind, path)
-
-    def _nested(self, field: NestedField, parent: int, repeated: bool, path: str) -> Any:
-        from pyspark.sql.types import StructField
-
-        kind = self._type(field.field_type, field.field_id, repeated, f"{path}.{field.name}")
-        return StructField(self.naming.nested(field, parent, repeated), kind, True, self._field_metadata(field))
 
     def shown(self, field: NestedField) -> str:
         """A column of the table as Spark SQL over the relation's."""
@@ -155,14 +146,12 @@ class Shape:
         """
         kind = field.field_type
         if not self.naming.by_id and _has_struct(kind):
-            raw = f"CAST({raw} AS {read_type(kind, hidden=True)})"
-            return f"CAST({raw} AS {read_type(kind)})"
-        return f"CAST({raw} AS {read_type(kind)})" if self.is_renamed(kind, field.field_id, False) else raw
+            hidden = _ddl(kind, lambda inner, *_: surrogate(inner.field_id))
+            return f"CAST(CAST({raw} AS {hidden}) AS {read_type(kind)})"
+        return f"CAST({raw} AS {read_type(kind)})" if self.is_renamed(field) else raw
 
     def _value(self, raw: str, kind: IcebergType, depth: int = 0) -> str:
         """A value as it is shown; only what differs is built anew."""
-        from pyiceberg import types
-
         if not self._is_rebuilt(kind):
             return raw
         x, key = f"x{depth}", f"k{depth}"
@@ -184,30 +173,15 @@ class Shape:
         inside = [f for _, f in all_fields(kind, None)]
         return str(kind) == "uuid" or any(str(f.field_type) == "uuid" or f.field_id in self.flagged for f in inside)
 
-    def is_renamed(self, kind: IcebergType, parent: int, repeated: bool) -> bool:
+    def is_renamed(self, field: NestedField) -> bool:
         """Whether a field inside is called otherwise in the relation."""
-        from pyiceberg import types
-
-        match kind:
-            case types.StructType():
-                return any(
-                    self.naming.nested(f, parent, repeated) != f.name
-                    or self.is_renamed(f.field_type, f.field_id, repeated)
-                    for f in kind.fields
-                )
-            case types.ListType():
-                return self.is_renamed(kind.element_type, kind.element_id, True)
-            case types.MapType():
-                return self.is_renamed(kind.key_type, kind.key_id, True) or self.is_renamed(
-                    kind.value_type, kind.value_id, True
-                )
-        return False
+        kind = field.field_type
+        return _has_struct(kind) and _ddl(kind, self.naming.nested, field.field_id) != read_type(kind)
 
     @cached_property
     def meanings(self) -> Meanings:
         """What the relation's columns mean to a filter."""
-        plain: dict[str, str] = {}
-        casted: dict[str, str] = {}
+        columns: dict[str, tuple[str, int]] = {}
         uuids: dict[str, str] = {}
         several: dict[tuple[str, ...], str] = {}
         for field in self.fields:
@@ -217,12 +191,11 @@ class Shape:
             if len(names) > 1:
                 several[names] = field.name
             elif field.field_id in self.values:
-                plain[names[0]] = field.name
+                columns[names[0]] = field.name, 0
             elif str(field.field_type) == "uuid":
                 uuids[names[0]] = field.name
             elif not self._is_rebuilt(field.field_type) and (self.naming.by_id or not _has_struct(field.field_type)):
-                renamed = self.is_renamed(field.field_type, field.field_id, False)
-                (casted if renamed else plain)[names[0]] = field.name
+                columns[names[0]] = field.name, int(self.is_renamed(field))
         keys: dict[str, MapKey] = {}
         hot: dict[tuple[str, ...], set[str]] = {}
         for sidecar in self.sidecars:
@@ -230,9 +203,17 @@ class Shape:
             if sidecar.state >= State.VALUE and str(sidecar.field.field_type) != "uuid":
                 names = self.names(sidecar.field)
                 keys |= {names[0].lower(): MapKey(sidecar.path, sidecar.key)} if len(names) == 1 else {}
-        return Meanings(plain, casted, uuids, several, keys, {path: frozenset(own) for path, own in hot.items()})
+        return Meanings(columns, uuids, several, keys, {path: frozenset(own) for path, own in hot.items()})
 
-    def value(self, sidecar: SidecarColumn) -> str:
+    def column(self, spark: SparkSession, field: NestedField) -> Column:
+        """A column of the table, its shredded maps whole."""
+        sidecars: dict[tuple[str, ...], list[Any]] = {}
+        for each in self.sidecars:
+            sidecars.setdefault(each.path, []).append((each.key, F.expr(self._sidecar(each)), each.state_name))
+        kind = arrow_type(field.field_type, field.name)
+        return with_maps(spark, F.expr(self.shown(field)), kind, (field.name,), sidecars)
+
+    def _sidecar(self, sidecar: SidecarColumn) -> str:
         """A sidecar's values as the map shows them, as Spark SQL over the relation's columns."""
         text = self.shown(sidecar.field)
         return (
@@ -242,19 +223,23 @@ class Shape:
         )
 
 
-def read_type(kind: IcebergType, *, hidden: bool = False) -> str:
-    """The type that a column is read with, as DDL with the table's names; `hidden`: with names that nothing has."""
-    from pyiceberg import types
+def read_type(kind: IcebergType) -> str:
+    """The type that a column is read with, as DDL with the table's names."""
+    return _ddl(kind, lambda field, *_: field.name)
 
+
+def _ddl(kind: IcebergType, named: Callable[..., str], parent: int = 0, repeated: bool = False) -> str:
+    """A type as DDL; names are those of `Naming.nested`, or others."""
     match kind:
         case types.StructType():
-            named = [(surrogate(f.field_id) if hidden else f.name, f.field_type) for f in kind.fields]
-            return f"struct<{','.join(f'{quoted(name)}:{read_type(t, hidden=hidden)}' for name, t in named)}>"
+            names = [quoted(named(f, parent, repeated)) for f in kind.fields]
+            inside = [_ddl(f.field_type, named, f.field_id, repeated) for f in kind.fields]
+            return f"struct<{','.join(map(':'.join, zip(names, inside, strict=True)))}>"
         case types.ListType():
-            return f"array<{read_type(kind.element_type, hidden=hidden)}>"
+            return f"array<{_ddl(kind.element_type, named, kind.element_id, True)}>"
         case types.MapType():
-            key, value = (read_type(t, hidden=hidden) for t in (kind.key_type, kind.value_type))
-            return f"map<{key},{value}>"
+            key = _ddl(kind.key_type, named, kind.key_id, True)
+            return f"map<{key},{_ddl(kind.value_type, named, kind.value_id, True)}>"
         case types.UUIDType():
             return "binary"
     return type_name(arrow_type(kind, "a field"))
@@ -270,8 +255,6 @@ def _has_struct(kind: IcebergType) -> bool:
 
 
 def _spark_type(kind: IcebergType, path: str) -> Any:
-    from pyspark.sql.pandas.types import from_arrow_type
-
     if str(kind) in ("time", "unknown"):
         raise LakeError(f"column {path} is a {kind}, which Spark cannot read", hint="read the table with table.arrow()")
     return from_arrow_type(arrow_type(kind, path), prefer_timestamp_ntz=True)

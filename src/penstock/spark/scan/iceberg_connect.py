@@ -7,31 +7,27 @@ error that says so, never a row too many or too few.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+
+from pyspark.sql import DataFrame, SparkSession
 
 from penstock.errors import LakeError
-from penstock.expr.sql_text import quote_text
-from penstock.formats.format_registry import DEFAULT
 from penstock.maps.shredded_file import states_of
+from penstock.prune.plan import Plan
+from penstock.spark.scan.connect_files import guarded, load
+from penstock.spark.scan.footers import Footers
 from penstock.spark.scan.hadoop_client import options_for_connect
-from penstock.spark.scan.iceberg_columns import Shape, quoted, read_type
-from penstock.spark.scan.iceberg_files import FIELD_IDS
-from penstock.spark.scan.iceberg_footers import Footers
+from penstock.spark.scan.iceberg_columns import Shape
+from penstock.spark.scan.iceberg_footers import Footer, read_footer
 from penstock.spark.scan.iceberg_names import names_by_id
-from penstock.spark.scan.iceberg_shredded import merged, sidecar_columns
+from penstock.spark.scan.iceberg_shredded import sidecar_columns
 from penstock.spark.scan.iceberg_storage import spark_path
-from penstock.spark.scan.nan_guard import guarded
+from penstock.spark.scan.relation import FIELD_IDS, find_field_ids
 from penstock.storage.schemes import bucket_url, open_storage
+from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.metadata.schema_columns import arrow_type
 
-if TYPE_CHECKING:
-    from pyiceberg.types import NestedField
-    from pyspark.sql import DataFrame, SparkSession
-
-    from penstock.prune.plan import Plan
-    from penstock.tables.iceberg.iceberg_table import IcebergTable
-
-_footers = Footers()
+_footers: Footers[str, Footer] = Footers(100_000)
 
 
 def connect_dataframe(table: IcebergTable, spark: SparkSession, where: str) -> DataFrame:
@@ -42,34 +38,11 @@ def connect_dataframe(table: IcebergTable, spark: SparkSession, where: str) -> D
     shape = Shape(tuple(fields), names_by_id(table.version.metadata), frozenset(), sidecars)
     paths = plan.files.paths.to_pylist()
     _check(table, plan, shape, paths)
-    schema = shape.data()
-    spark.conf.set(FIELD_IDS, "true")
-    reader = spark.read.schema(schema).options(**_options(table, spark), **{FIELD_IDS: "true"})
-    rows = (
-        reader.format(DEFAULT.name).load(list(map(spark_path, paths))) if paths else spark.createDataFrame([], schema)
-    )
-    shown = [f"{_shown(shape, f)} AS {quoted(f.name)}" for f in fields]
-    return rows.selectExpr(*shown).where(where)
-
-
-def _shown(shape: Shape, field: NestedField) -> str:
-    """A column of the table as Spark SQL over what is read."""
-    whole = _with_maps(shape, field, shape.shown(field), (field.name,))
-    return guarded(whole, arrow_type(field.field_type, field.name))
-
-
-def _with_maps(shape: Shape, field: Any, text: str, path: tuple[str, ...]) -> str:
-    """A column whose shredded maps are whole, as Spark SQL: the server has no rule of ours."""
-    own = [(sidecar.key, shape.value(sidecar)) for sidecar in shape.sidecars if sidecar.path == path]
-    if own:
-        return merged(text, own, read_type(field.field_type))
-    if not any(sidecar.path[: len(path)] == path for sidecar in shape.sidecars):
-        return text
-    parts = [
-        f"{quote_text(f.name)}, {_with_maps(shape, f, f'{text}.{quoted(f.name)}', (*path, f.name))}"
-        for f in field.field_type.fields
-    ]
-    return f"if({text} IS NULL, NULL, named_struct({', '.join(parts)}))"
+    find_field_ids(spark)
+    rows = load(spark, shape.data(), _options(table, spark) | FIELD_IDS, list(map(spark_path, paths)))
+    kinds = [arrow_type(field.field_type, field.name) for field in fields]
+    shown = [guarded(shape.column(spark, f), kind).alias(f.name) for f, kind in zip(fields, kinds, strict=True)]
+    return rows.select(*shown).where(where)
 
 
 def _check(table: IcebergTable, plan: Plan, shape: Shape, paths: list[str]) -> None:
@@ -82,7 +55,7 @@ def _check(table: IcebergTable, plan: Plan, shape: Shape, paths: list[str]) -> N
     mapped = version.metadata.name_mapping() is not None
     if not values and not mapped:
         return
-    for path, footer in zip(paths, _footers.of(paths, table.sources.io), strict=True):
+    for path, footer in zip(paths, _footers.of(paths, partial(read_footer, io=table.sources.io)), strict=True):
         if not footer.has_ids:
             raise _needs_classic(f"{path} has no field ids")
         missing = values - footer.ids

@@ -14,19 +14,18 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyiceberg.types import NestedField
 
 from penstock.errors import LakeError
-from penstock.formats.format_registry import TITLES, format_named
+from penstock.formats.file_format import FileFormat
+from penstock.formats.format_registry import TITLES, format_named, format_of
 from penstock.prune.delete_file import DeleteFile
 from penstock.spark.scan.iceberg_storage import Places, spark_path
 from penstock.spark.scan.planner import as_answer, by_partition
+from penstock.tables.iceberg.metadata.version import Version
 from penstock.tables.iceberg.scan.scan_plan import Sources, delete_batches
-
-if TYPE_CHECKING:
-    from pyiceberg.types import NestedField
-
-    from penstock.tables.iceberg.metadata.version import Version
 
 _EQUALITY = 2
 _HEADER = 12  # of a 64-bit bitmap that has one part: a count of eight bytes, a key of four
@@ -52,12 +51,12 @@ class LiveDeletes:
     def __bool__(self) -> bool:
         return self.positions or bool(self.equality)
 
-    def by_ids(self) -> dict[tuple[int, ...], list[EqualityDelete]]:
-        """Equality deletes by the columns that they compare."""
-        by_columns: dict[tuple[int, ...], list[EqualityDelete]] = {}
+    def groups(self) -> dict[tuple[tuple[int, ...], FileFormat], list[EqualityDelete]]:
+        """Equality deletes that one relation reads: by the columns that they compare, and their format."""
+        groups: dict[tuple[tuple[int, ...], FileFormat], list[EqualityDelete]] = {}
         for delete in self.equality:
-            by_columns.setdefault(tuple(sorted(delete.ids)), []).append(delete)
-        return by_columns
+            groups.setdefault((tuple(sorted(delete.ids)), format_of(delete.path)), []).append(delete)
+        return groups
 
 
 def live_deletes(version: Version, sources: Sources) -> LiveDeletes:

@@ -10,36 +10,36 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from operator import attrgetter
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from cachetools import LRUCache, cached, cachedmethod
 
 from penstock.errors import LakeError, PenstockError
-from penstock.formats.format_registry import DEFAULT
+from penstock.formats.file_format import FileFormat
 from penstock.prune.facts import Exact
 from penstock.prune.judge import Judgement
 from penstock.prune.plan import Plan
+from penstock.spark.scan.footers import Footers
 from penstock.spark.scan.iceberg_columns import Shape
 from penstock.spark.scan.iceberg_deletes import LiveDeletes, deleted_positions, deletes_listed
-from penstock.spark.scan.iceberg_footers import Footer, Footers, ids_in
+from penstock.spark.scan.iceberg_footers import Footer, ids_in, read_footer
 from penstock.spark.scan.iceberg_names import ABSENT, DELETED, LISTED
 from penstock.spark.scan.iceberg_nan import columns_without_nan
 from penstock.spark.scan.iceberg_shredded import MapClass
 from penstock.spark.scan.iceberg_storage import Places, spark_path
 from penstock.spark.scan.planner import as_answer, by_partition, plain_values
+from penstock.spark.scan.relation import of_format
 from penstock.spark.scan.translate import translate
 from penstock.tables.file_metadata import with_metadata
+from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.scan.delete_files import Positions
 
-if TYPE_CHECKING:
-    from penstock.tables.iceberg.iceberg_table import IcebergTable
-
-FIELD_IDS = DEFAULT.spark_field_ids
-_PLANS, _TABLES, _BITMAPS = 8, 32, 100_000
+_PLANS, _TABLES, _BITMAPS, _FOOTERS = 8, 32, 100_000, 1_000_000
 
 
 def _as_a_set(memory: Memory, filters: Sequence[dict[str, Any]]) -> str:
@@ -51,8 +51,9 @@ class Memory:
 
     def __init__(self, table: IcebergTable, deletes: LiveDeletes) -> None:
         self.table = table
+        self.mapping = table.version.metadata.name_mapping()
         self.numbers = {delete.path: delete.number for delete in deletes.equality}
-        self.footers = Footers()
+        self.footers: Footers[str, Footer] = Footers(_FOOTERS)
         self._positions = Positions(table.sources.io)
         self._lock = Lock()
         self._plans: LRUCache[str, Plan] = LRUCache(_PLANS)
@@ -88,12 +89,12 @@ class Branch:
     zone: str
     shape: Shape
     specs: frozenset[int]
+    file_format: FileFormat
     dirty: bool | None  # None: the version has no deletes
     has_ids: bool | None  # None: it has no name mapping, so all files must
     hidden: tuple[str, ...]
     maps: MapClass | None  # None: the table has no sidecars
     places: Places = field(repr=False)
-    mapping: Any = field(repr=False, compare=False)
     memory: Memory = field(repr=False, compare=False)
 
     def roots(self) -> tuple[str, ...]:
@@ -103,8 +104,9 @@ class Branch:
     def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """The kept files by their partition values, the hidden ones included."""
         if self.shape.naming.by_id and not question["fieldIds"]:
-            message = f"{FIELD_IDS} was turned off, and columns of Iceberg tables are read by field id"
-            raise PenstockError(message, hint=f"spark.conf.set({FIELD_IDS!r}, 'true')")
+            setting = self.file_format.spark_field_ids
+            message = f"{setting} was turned off, and columns of Iceberg tables are read by field id"
+            raise PenstockError(message, hint=f"spark.conf.set({setting!r}, 'true')")
         filters = self.shape.meanings.restore([*question["partition"], *question["data"]])
         _check_times(filters)
         plan = self.memory.plan(filters)
@@ -123,6 +125,9 @@ class Branch:
         assert names is not None
         assert sizes is not None
         paths = names.take(pa.array(kept)).to_pylist()
+        own = of_format(self.file_format, paths)
+        if own is not None:
+            kept, paths = kept[own], [paths[i] for i in own]
         footers = self._footers(paths)
         if footers is not None and self.has_ids is not None:
             chosen = [i for i, footer in enumerate(footers) if footer.has_ids == self.has_ids]
@@ -149,7 +154,7 @@ class Branch:
     def _footers(self, paths: Sequence[str]) -> list[Footer] | None:
         if self.has_ids is None and ABSENT not in self.hidden:
             return None
-        return self.memory.footers.of(paths, self.memory.table.sources.io)
+        return self.memory.footers.of(paths, partial(read_footer, io=self.memory.table.sources.io))
 
     def _values(self, judgement: Judgement, kept: Any) -> list[list[Any]]:
         """The partition columns' values of each file."""
@@ -181,7 +186,7 @@ class Branch:
 
     def _flags(self, footer: Footer) -> int:
         """The fields with a default that a file does not have, a bit for each."""
-        present = ids_in(footer, self.mapping)
+        present = ids_in(footer, self.memory.mapping)
         return sum(1 << i for i, field_id in enumerate(self.shape.flagged) if field_id not in present)
 
 

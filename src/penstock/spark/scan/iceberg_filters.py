@@ -26,8 +26,7 @@ class MapKey(NamedTuple):
 class Meanings:
     """The relation's columns, in lower case, by what a filter on them means."""
 
-    plain: Mapping[str, str]
-    casted: Mapping[str, str]  # fields inside are renamed by a cast
+    columns: Mapping[str, tuple[str, int]]  # with the number of casts, of one whose fields are renamed by a cast
     uuids: Mapping[str, str]
     several: Mapping[tuple[str, ...], str]  # read as the first that is not null
     keys: Mapping[str, MapKey] = field(default_factory=dict)  # sidecars that say all of their key
@@ -56,12 +55,9 @@ class Meanings:
         first, *rest = node["column"]
         if first == "_metadata" and rest:
             return node
-        casts, name = node.get("casts", 0), first.lower()
-        if name in self.plain and not casts:
-            return {"column": [self.plain[name], *rest], "type": node["type"]}
-        if name in self.casted and rest and casts == 1:
-            return {"column": [self.casted[name], *rest], "type": node["type"]}
-        return _opaque(node)
+        name, casts = self.columns.get(first.lower(), ("", -1))
+        is_known = node.get("casts", 0) == casts and (rest or not casts)
+        return {"column": [name, *rest], "type": node["type"]} if is_known else _opaque(node)
 
     def _sidecar(self, node: dict[str, Any]) -> dict[str, Any] | None:
         """The key of a map that a sidecar stands for."""

@@ -1,28 +1,21 @@
 """What the footers of data files say about field ids; read only where a table's metadata leaves it open.
 
 A table with a name mapping may have files with field ids and files without; a column whose default Spark cannot fill in
-needs to know which files lack it. Files are immutable, so what was read is kept by path.
+needs to know which files lack it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
-from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
+from pyiceberg.io import FileIO
 
 from penstock.formats.format_registry import format_of
 from penstock.storage.storage import clear_read_errors
 from penstock.tables.iceberg.scan.delete_files import DAMAGED
-
-if TYPE_CHECKING:
-    from pyiceberg.io import FileIO
-
-_AT_ONCE = 8
-_MOST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,27 +25,6 @@ class Footer:
     has_ids: bool
     ids: frozenset[int]
     paths: frozenset[tuple[str, ...]]
-
-
-class Footers:
-    """Footers by path."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._known: dict[str, Footer] = {}
-
-    def of(self, paths: Sequence[str], io: FileIO) -> list[Footer]:
-        """The footers of files; those not seen before are read, several at once."""
-        missing = [path for path in dict.fromkeys(paths) if path not in self._known]
-        if missing:
-            with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="penstock-footer") as pool:
-                read = list(pool.map(lambda path: read_footer(path, io), missing))
-            with self._lock:
-                if len(self._known) + len(read) > _MOST:
-                    self._known = {}
-                self._known = {**self._known, **dict(zip(missing, read, strict=True))}
-        known: Mapping[str, Footer] = self._known
-        return [known[path] if path in known else read_footer(path, io) for path in paths]
 
 
 def read_footer(path: str, io: FileIO) -> Footer:

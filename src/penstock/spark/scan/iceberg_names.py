@@ -28,36 +28,22 @@ Files without field ids are found by the names of the table's name mapping, whic
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
+
+from pyiceberg.schema import make_compatible_name
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.types import NestedField
 
 from penstock.errors import LakeError
-
-if TYPE_CHECKING:
-    from pyiceberg.schema import Schema
-    from pyiceberg.table.metadata import TableMetadata
-    from pyiceberg.types import NestedField
 
 DELETED = "__penstock_deleted"  # the positions that are gone, of a file
 LISTED = "__penstock_listed"  # the numbers of the equality deletes that apply to a file
 ABSENT = "__penstock_absent"  # which columns with a default a file does not have
 NUMBER = "__penstock_number"  # the number of an equality delete file
 _RESERVED = frozenset({"_metadata", DELETED, LISTED, ABSENT, NUMBER})
-
-
-class Naming(Protocol):
-    """Names inside a relation."""
-
-    @property
-    def by_id(self) -> bool:
-        """Whether files are read by field id."""
-
-    def top(self, field: NestedField) -> tuple[str, ...]:
-        """The names under which a column may stand in files; more than one only where reading is by name."""
-
-    def nested(self, field: NestedField, parent: int, repeated: bool) -> str:
-        """The name of a field inside a struct; filters never reach what is repeated (inside lists and maps)."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +57,12 @@ class ById:
     by_id: bool = True
 
     def top(self, field: NestedField) -> tuple[str, ...]:
-        """The oldest name that is this column's alone."""
+        """The names under which a column may stand in files: here, the oldest that is this column's alone."""
         own = self._own(field.field_id, None, self.names.get(None, {}).get(field.field_id, (field.name,)))
         return (own or surrogate(field.field_id),)
 
     def nested(self, field: NestedField, parent: int, repeated: bool) -> str:
-        """The present name, where it is this field's alone."""
+        """The present name, where it is this field's alone; filters never reach what is repeated, in lists and maps."""
         if parent in self.replaced:
             message = f"the fields beside {field.name!r} were replaced, so Spark would read older structs as null"
             raise LakeError(message, hint="read the table with table.arrow()")
@@ -101,64 +87,36 @@ def surrogate(field_id: int) -> str:
 
 def _in_files(name: str, parent: int | None) -> str:
     """As writers spell it in Parquet; nested names stay, so that nothing has to be renamed back."""
-    from pyiceberg.schema import make_compatible_name
-
     return make_compatible_name(name) if parent is None else name
 
 
 def _spellings(name: str) -> set[str]:
     """How a file may spell a name, as Spark compares names: writers escape what Avro does not allow."""
-    from pyiceberg.schema import make_compatible_name
-
     return {name.lower(), make_compatible_name(name).lower()}
 
 
 def names_by_id(metadata: TableMetadata) -> ById:
     """The names for files with ids, by the schemas that the table has had."""
-    by_parent: dict[int | None, dict[int, list[str]]] = {}
-    structs = _Structs()
+    names: defaultdict[int | None, defaultdict[int, dict[str, None]]] = defaultdict(lambda: defaultdict(dict))
+    structs: defaultdict[int, set[frozenset[int]]] = defaultdict(set)  # the fields that each has had
+    columns: defaultdict[int, set[int]] = defaultdict(set)  # everything that was in each, itself included
     schemas = sorted(metadata.schemas, key=lambda schema: schema.schema_id)
     for schema in schemas:
-        structs.add(schema)
         for parent, field in all_fields(schema.as_struct(), None):
-            names = by_parent.setdefault(parent, {}).setdefault(field.field_id, [])
-            if field.name not in names:
-                names.append(field.name)
-    ids = {field_id for fields in by_parent.values() for field_id in fields}
+            names[parent][field.field_id][field.name] = None
+            if field.field_type.is_struct:
+                structs[field.field_id].add(frozenset(inner.field_id for inner in field.field_type.fields))
+        for column in schema.fields:
+            inside = all_fields(column.field_type, column.field_id)
+            columns[column.field_id] |= {column.field_id, *(field.field_id for _, field in inside)}
+    ids = {field_id for fields in names.values() for field_id in fields}
     numbered = [schema.schema_id for schema in schemas] == list(range(len(schemas)))
     complete = numbered and ids >= set(range(1, metadata.last_column_id + 1))
-    names_found = {p: {i: tuple(n) for i, n in fields.items()} for p, fields in by_parent.items()}
-    return ById(names_found, complete, structs.changed(), structs.replaced())
-
-
-class _Structs:
-    """The fields that each struct has had, schema by schema."""
-
-    def __init__(self) -> None:
-        self._had: dict[int, list[frozenset[int]]] = {}
-        self._inside: dict[int, set[int]] = {}  # by column: everything in it, itself included
-
-    def add(self, schema: Schema) -> None:
-        """What a schema's structs have."""
-        for column in schema.fields:
-            inside = self._inside.setdefault(column.field_id, {column.field_id})
-            inside.update(field.field_id for _, field in all_fields(column.field_type, column.field_id))
-            for _, field in ((None, column), *all_fields(column.field_type, column.field_id)):
-                if field.field_type.is_struct:
-                    self._had.setdefault(field.field_id, []).append(
-                        frozenset(f.field_id for f in field.field_type.fields)
-                    )
-
-    def changed(self) -> frozenset[int]:
-        """All fields in columns with a struct that was not always the same."""
-        uneven = {struct for struct, had in self._had.items() if len(set(had)) > 1}
-        return frozenset(i for inside in self._inside.values() if inside & uneven for i in inside)
-
-    def replaced(self) -> frozenset[int]:
-        """Structs of which two schemas have no field in common."""
-        return frozenset(
-            struct for struct, had in self._had.items() if any(not (a & b) for a in set(had) for b in set(had))
-        )
+    uneven = {struct for struct, had in structs.items() if len(had) > 1}
+    changed = frozenset(i for inside in columns.values() if inside & uneven for i in inside)
+    replaced = frozenset(i for i, had in structs.items() if any(not (a & b) for a in had for b in had))
+    by_parent = {parent: {i: tuple(own) for i, own in fields.items()} for parent, fields in names.items()}
+    return ById(by_parent, complete, changed, replaced)
 
 
 def all_fields(kind: Any, parent: int | None) -> Iterator[tuple[int | None, Any]]:
@@ -193,6 +151,9 @@ class ByName:
             message = f"the nested field {field.name!r} has the names {', '.join(names)} in the table's name mapping"
             raise LakeError(f"{message}, and only columns may have several", hint="read it with table.arrow()")
         return names[0]
+
+
+Naming = ById | ByName
 
 
 def names_of_mapping(mapping: Any) -> ByName:

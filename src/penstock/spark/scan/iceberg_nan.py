@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+
+from pyiceberg.types import NestedField, StructType
 
 from penstock.expr.tree import Column, Literal, Lookup
 from penstock.prune.facts import Bounds, Term
 from penstock.prune.judge import Judgement
 from penstock.spark.scan.iceberg_columns import Shape
 from penstock.spark.scan.iceberg_filters import MapKey
-
-if TYPE_CHECKING:
-    from pyiceberg.types import NestedField
 
 Path = tuple[str, ...]
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -57,8 +55,6 @@ def _paths(shape: Shape) -> Iterator[tuple[Path | MapKey, Path]]:
 
 
 def _inside(shape: Shape, field: NestedField, path: Path, names: Path) -> Iterator[tuple[Path, Path]]:
-    from pyiceberg.types import StructType
-
     if not isinstance(field.field_type, StructType):
         yield path, names
         return

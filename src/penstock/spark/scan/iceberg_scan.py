@@ -14,28 +14,30 @@ deletes and no such differences is one relation, without a Union.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import Any
 
+from pyiceberg.types import NestedField
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from penstock.formats.file_format import FileFormat
+from penstock.formats.format_registry import FORMATS
 from penstock.spark.scan.iceberg_columns import Shape
 from penstock.spark.scan.iceberg_connect import connect_dataframe
-from penstock.spark.scan.iceberg_deletes import EqualityFiles, LiveDeletes, key_fields, live_deletes
-from penstock.spark.scan.iceberg_files import FIELD_IDS, Branch, memory_of
+from penstock.spark.scan.iceberg_deletes import EqualityDelete, EqualityFiles, LiveDeletes, key_fields, live_deletes
+from penstock.spark.scan.iceberg_files import Branch, memory_of
 from penstock.spark.scan.iceberg_names import ABSENT, DELETED, LISTED, NUMBER, Naming, names_by_id, names_of_mapping
-from penstock.spark.scan.iceberg_shredded import MapClass, map_classes, sidecar_columns
+from penstock.spark.scan.iceberg_shredded import map_classes, sidecar_columns
 from penstock.spark.scan.iceberg_storage import Places, places_of
-from penstock.spark.scan.planner import remember
-from penstock.spark.scan.shredded_map import with_maps
-from penstock.spark.session.java_classes import call, new
+from penstock.spark.scan.planner import RelationFiles
+from penstock.spark.scan.relation import FIELD_IDS, find_field_ids, relation
+from penstock.spark.session.java_classes import call
 from penstock.spark.session.session import gateway_of
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.manifest.manifest_list import files_in
-from penstock.tables.iceberg.metadata.schema_columns import arrow_type
-
-if TYPE_CHECKING:
-    from pyiceberg.types import NestedField
-    from pyspark.sql import DataFrame, SparkSession
 
 _SMALL = 64 << 20  # bytes of delete files that are broadcast without asking
 _KEY, _GONE = "__penstock_key_", "__penstock_gone_"
@@ -49,8 +51,7 @@ class IcebergRelations:
 
     def rows(self, spark: SparkSession, where: str | None) -> DataFrame:
         """All rows."""
-        # Spark's row-based reader looks here, and reads by name without a word otherwise
-        spark.conf.set(FIELD_IDS, "true")
+        find_field_ids(spark)
         return Scan(self.table, spark, live_deletes(self.table.version, self.table.sources)).rows()
 
     def planned_rows(self, spark: SparkSession, where: str) -> DataFrame:
@@ -73,8 +74,6 @@ class Scan:
 
     def rows(self) -> DataFrame:
         """All rows of the table."""
-        from pyspark.sql import DataFrame
-
         branches = list(self.branches())
         if len(branches) == 1:
             return self.part(branches[0])
@@ -82,62 +81,60 @@ class Scan:
         union = reduce(lambda left, right: left.unionAll(right), parts)
         if not self._metadata:
             return union
-        session = self.spark._jsparkSession
-        return DataFrame(call(gateway_of(self.spark), "HiddenMetadata", "hide", session, union._jdf), self.spark)
+        return self._hiding(union)
+
+    def _hiding(self, union: DataFrame) -> DataFrame:
+        """The same rows without their last column, which is found by those only who ask for it by name.
+
+        Spark offers `_metadata` above a relation and above a projection, but not above a Union. So each part has it as
+        its last column, and a projection on top hides it as Spark hides the keys of a join; nobody else pays for it.
+        """
+        sql = gateway_of(self.spark).jvm.org.apache.spark.sql
+        project = sql.catalyst.plans.logical.Project
+        plan = union._jdf.queryExecution().analyzed()
+        rows = project(plan.output().init(), plan)
+        rows.setTagValue(project.hiddenOutputTag(), plan.output().takeRight(1))
+        return DataFrame(sql.classic.Dataset.ofRows(self.spark._jsparkSession, rows), self.spark)
 
     @cached_property
     def _metadata(self) -> tuple[Any, ...]:
         """What Spark knows of each row's file; nothing where the table has a column of that name."""
-        from pyspark.sql import functions as F
-
         taken = any(field.name.lower() == "_metadata" for field in self.table.version.columns.schema.fields)
         return () if taken else (F.col("_metadata"),)
 
     def branches(self) -> Iterator[Branch]:
         """The relations, those with the most partition columns first."""
-        version = self.table.version
-        mapping = version.metadata.name_mapping()
-        kinds = map_classes(self.table) or (None,)
-        for values, specs in identity_groups(self.table):
-            for naming, has_ids in self._namings(mapping):
-                for kind in kinds:
-                    sidecars = () if kind is None else sidecar_columns(version, kind.states)
-                    shape = Shape(tuple(version.columns.schema.fields), naming, values, sidecars)
-                    for dirty in (False, True) if self.deletes else (None,):
-                        yield self._branch(shape, specs, dirty, has_ids, mapping, kind)
+        version, memory = self.table.version, memory_of(self.table, self.deletes)
+        maps = map_classes(self.table) or (None,)
+        states = (False, True) if self.deletes else (None,)
+        kinds = product(identity_groups(self.table), self._namings(memory.mapping), maps, FORMATS, states)
+        for (values, specs), (naming, has_ids), kind, file_format, dirty in kinds:
+            fields = tuple(version.columns.schema.fields)
+            hidden = [DELETED] if dirty and self.deletes.positions else []
+            if dirty and self.deletes.equality:
+                hidden.append(LISTED)
+                fields += self._dropped_keys()
+            shape = Shape(fields, naming, values, () if kind is None else sidecar_columns(version, kind.states))
+            if shape.flagged:
+                hidden.append(ABSENT)
+            yield Branch(
+                self.table.context.timezone, shape, specs, file_format, dirty, has_ids, tuple(hidden), kind,
+                self.places, memory,
+            )  # fmt: skip
 
     def _namings(self, mapping: Any) -> list[tuple[Naming, bool | None]]:
         by_id = names_by_id(self.table.version.metadata)
         return [(by_id, None)] if mapping is None else [(by_id, True), (names_of_mapping(mapping), False)]
 
-    def _branch(
-        self,
-        shape: Shape,
-        specs: frozenset[int],
-        dirty: bool | None,
-        has_ids: bool | None,
-        mapping: Any,
-        kind: MapClass | None,
-    ) -> Branch:
-        hidden = [DELETED] if dirty and self.deletes.positions else []
-        if dirty and self.deletes.equality:
-            hidden.append(LISTED)
-            shape = replace(shape, fields=(*shape.fields, *self._dropped_keys(shape)))
-        if shape.flagged:
-            hidden.append(ABSENT)
-        memory = memory_of(self.table, self.deletes)
-        zone = self.table.context.timezone
-        return Branch(zone, shape, specs, dirty, has_ids, tuple(hidden), kind, self.places, mapping, memory)
-
-    def _dropped_keys(self, shape: Shape) -> list[NestedField]:
+    def _dropped_keys(self) -> tuple[NestedField, ...]:
         """The columns that equality deletes compare and that the table does not have any more."""
-        present = {field.field_id for field in shape.fields}
+        present = {field.field_id for field in self.table.version.columns.schema.fields}
         ids = sorted({i for delete in self.deletes.equality for i in delete.ids} - present)
-        return key_fields(ids, self.table.version)
+        return tuple(key_fields(ids, self.table.version))
 
     def part(self, branch: Branch, *more: Any) -> DataFrame:
         """The rows of one branch, as the table's columns, with more behind them."""
-        rows = self._relation(self._key(branch), branch, branch.shape, branch.hidden)
+        rows = self._relation(self._key(branch), branch, branch.file_format, branch.shape, branch.hidden)
         if DELETED in branch.hidden:
             rows = rows.where(self._alive())
         shown = [self._shown(branch.shape, field) for field in self.table.version.columns.schema.fields]
@@ -152,17 +149,16 @@ class Scan:
         maps = "" if branch.maps is None else f" sidecars {' '.join(state.name for state in branch.maps.states)}"
         return f"{self.table.key} specs {','.join(map(str, sorted(branch.specs)))}{kind}{ids}{maps}"
 
-    def _relation(self, key: str, source: Any, shape: Shape, hidden: tuple[str, ...]) -> DataFrame:
-        from pyspark.sql import DataFrame
-
+    def _relation(
+        self, key: str, source: RelationFiles, file_format: FileFormat, shape: Shape, hidden: tuple[str, ...]
+    ) -> DataFrame:
         partitions = shape.partitions()
         for name in hidden:
             partitions = partitions.add(name, {ABSENT: "long", NUMBER: "integer"}.get(name, "binary"))
         session = self.spark._jsparkSession
-        types = [session.parseDataType(kind.json()) for kind in (partitions, shape.data())]
-        index = new(gateway_of(self.spark), "PenstockIndex", remember(key, source), types[0])
-        options = self.places.options | ({FIELD_IDS: "true"} if shape.naming.by_id else {})
-        return DataFrame(index.dataFrame(session, types[1], options), self.spark)
+        of_files, data = (session.parseDataType(kind.json()) for kind in (partitions, shape.data()))
+        options = self.places.options | (FIELD_IDS if shape.naming.by_id else {})
+        return relation(self.spark, key, source, file_format, of_files, data, options)
 
     def _shown(self, shape: Shape, field: NestedField, name: str | None = None) -> Any:
         """A column as the table shows it, without what its name inside the relation says about it.
@@ -170,60 +166,38 @@ class Scan:
         One that is so already gets no alias: Spark removes those that say nothing, but not in the first part of a
         Union, and then two equal scans look different and are not reused.
         """
-        from pyspark.sql import Column
-        from pyspark.sql import functions as F
-
-        shown: Any = self._with_maps(F.expr(shape.shown(field)), shape, field)
+        shown: Any = shape.column(self.spark, field)
         if name is None and field.field_id in shape.values and shape.names(field)[0] == field.name:
             return shown
         empty = gateway_of(self.spark).jvm.org.apache.spark.sql.types.Metadata.empty()
         return Column(getattr(shown._jc, "as")(name or field.name, empty))
 
-    def _with_maps(self, column: Any, shape: Shape, field: NestedField) -> Any:
-        """A column whose shredded maps are whole; the optimizer answers single keys of them from their sidecars."""
-        from pyspark.sql import functions as F
-
-        sidecars: dict[tuple[str, ...], list[Any]] = {}
-        for each in shape.sidecars:
-            sidecars.setdefault(each.path, []).append((each.key, F.expr(shape.value(each)), each.state_name))
-        return with_maps(self.spark, column, arrow_type(field.field_type, field.name), (field.name,), sidecars)
-
     def _contains(self, bitmap: Any, number: Any) -> Any:
-        from pyspark.sql import Column
-
         return Column(call(gateway_of(self.spark), "Deleted", "contains", bitmap._jc, number._jc))
 
     def _alive(self) -> Any:
-        from pyspark.sql import functions as F
-
         return F.col(DELETED).isNull() | ~self._contains(F.col(DELETED), F.col("_metadata.row_index"))
 
     def _without_listed(self, rows: DataFrame, branch: Branch, shown: list[Any]) -> DataFrame:
         """The rows that no equality delete lists: an anti join for each set of columns that are compared."""
-        from pyspark.sql import functions as F
-
-        by_ids = self.deletes.by_ids()
-        used = sorted({i for ids in by_ids for i in ids})
+        groups = self.deletes.groups()
+        used = sorted({i for ids, _ in groups for i in ids})
         fields = {field.field_id: field for field in branch.shape.fields}
         keys = [self._shown(branch.shape, fields[i], f"{_KEY}{i}") for i in used]
         remaining = rows.select(*shown, *keys, F.col(LISTED))
-        for ids in by_ids:
-            listed = self._listed(ids, branch)
+        for (ids, file_format), deletes in groups.items():
             match = self._contains(F.col(LISTED), F.col(NUMBER))
             for i in ids:
                 match = match & F.col(f"{_KEY}{i}").eqNullSafe(F.col(f"{_GONE}{i}"))
-            remaining = remaining.join(listed, match, "left_anti")
+            remaining = remaining.join(self._listed(ids, file_format, deletes), match, "left_anti")
         return remaining.drop(*(f"{_KEY}{i}" for i in used), LISTED)
 
-    def _listed(self, ids: tuple[int, ...], branch: Branch) -> DataFrame:
+    def _listed(self, ids: tuple[int, ...], file_format: FileFormat, deletes: list[EqualityDelete]) -> DataFrame:
         """The deleted keys of one set of columns, with the numbers of their files."""
-        from pyspark.sql import functions as F
-
-        deletes = self.deletes.by_ids()[ids]
         fields = key_fields(ids, self.table.version)
         shape = Shape(tuple(fields), names_by_id(self.table.version.metadata), frozenset())
         key = f"{self.table.key} equality deletes on {','.join(map(str, ids))}"
-        rows = self._relation(key, EqualityFiles(tuple(deletes), self.places), shape, (NUMBER,))
+        rows = self._relation(key, EqualityFiles(tuple(deletes), self.places), file_format, shape, (NUMBER,))
         listed = rows.select(
             *(self._shown(shape, field, f"{_GONE}{field.field_id}") for field in fields), F.col(NUMBER)
         )

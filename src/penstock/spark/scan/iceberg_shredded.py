@@ -12,23 +12,19 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from pyiceberg.types import NestedField
 
-from penstock.expr.sql_text import quote_text
 from penstock.formats.manifest_record import SHREDDING
 from penstock.maps.shred_rule import MIRROR
 from penstock.maps.shredded_file import State, States, states_of, weaker
 from penstock.maps.sidecar_columns import KNOWN, Sidecar, path_of, value_type
 from penstock.prune.facts import encode
+from penstock.tables.iceberg.iceberg_table import IcebergTable
+from penstock.tables.iceberg.metadata.version import Version
 from penstock.tables.iceberg.scan.scan_plan import data_batches
-
-if TYPE_CHECKING:
-    from pyiceberg.types import NestedField
-
-    from penstock.tables.iceberg.iceberg_table import IcebergTable
-    from penstock.tables.iceberg.metadata.version import Version
 
 _MOST = 4
 
@@ -102,17 +98,3 @@ def sidecar_columns(version: Version, states: States) -> tuple[SidecarColumn, ..
         kind = value_type(version.stored, sidecar)
         columns.append(SidecarColumn(field, path, sidecar.key, state, sidecar.mode == MIRROR, kind))
     return tuple(columns)
-
-
-def merged(residual: str, sidecars: Sequence[tuple[str, str]], kind: str) -> str:
-    """A map out of its parts as Spark SQL, whoever wrote them: slow, and right everywhere."""
-    if not sidecars:
-        return residual
-    empty = f"CAST(map() AS {kind})"
-    shadowed = " OR ".join(f"(k = {quote_text(key)} AND {value} IS NOT NULL)" for key, value in sidecars)
-    rest = f"map_filter(coalesce({residual}, {empty}), (k, v) -> NOT ({shadowed}))"
-    own = ", ".join(
-        f"if({value} IS NULL, {empty}, CAST(map({quote_text(key)}, {value}) AS {kind}))" for key, value in sidecars
-    )
-    nothing = " AND ".join(f"{value} IS NULL" for _, value in sidecars)
-    return f"if({residual} IS NULL AND {nothing}, NULL, map_concat({rest}, {own}))"

@@ -10,15 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
 
 from penstock.spark.scan.hadoop_client import Bucket, general_options, open_for_spark
 from penstock.storage.schemes import KINDS, bucket_url, open_storage
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from penstock.tables.iceberg.iceberg_table import IcebergTable
+from penstock.tables.iceberg.iceberg_table import IcebergTable
 
 _PLACES = ("write.data.path", "write.object-storage.path", "write.folder-storage.path")
 

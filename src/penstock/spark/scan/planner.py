@@ -23,6 +23,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 
 from penstock.errors import PenstockError
 from penstock.expr.kernels.physical import from_arrow
@@ -52,34 +53,21 @@ _AT_ONCE = 32
 _OF_CATALOG = '{"verb":'
 
 
-def answer_question(request: str) -> str:
-    """Plan one scan; an error is an answer too, so that it arrives as itself."""
-    try:
-        question = json.loads(request)
-        return json.dumps(_sources[question["table"]].answer(question))
-    except PenstockError as error:
-        return json.dumps({"error": remember_error(error)})
-    except Exception as error:  # Spark waits for an answer, whatever went wrong
-        return json.dumps({"error": remember_error(PenstockError(f"planning failed: {error!r}"))})
-
-
-def answer_catalog(catalog: Any, request: str) -> str:
-    """Execute a request of a catalog; an error is an answer too."""
+def answer(request: str, catalog: Any) -> str:
+    """Plan one scan, or execute a request of a catalog; an error is an answer too, so that it arrives as itself."""
     from penstock.spark.catalog.answers import error_kind
 
+    is_of_catalog = request.startswith(_OF_CATALOG)
     try:
-        return json.dumps(catalog.answer(json.loads(request)))
+        question = json.loads(request)
+        answers = catalog if is_of_catalog else _sources[question["table"]]
+        return json.dumps(answers.answer(question))
     except PenstockError as error:
         return json.dumps({"error": remember_error(error), "kind": error_kind(error)})
     except Exception as error:  # Spark waits for an answer, whatever went wrong
-        return json.dumps({"error": remember_error(_of_spark(error))})
-
-
-def _of_spark(error: Exception) -> Exception:
-    """An error of Spark's own inside a statement, as it was raised; any other is one of Penstock's."""
-    from pyspark.errors import PySparkException
-
-    return error if isinstance(error, PySparkException) else PenstockError(f"the statement failed: {error!r}")
+        if not (is_of_catalog and isinstance(error, PySparkException)):  # one of Spark's own stays as it was raised
+            error = PenstockError(f"{'the statement' if is_of_catalog else 'planning'} failed: {error!r}")
+        return json.dumps({"error": remember_error(error)})
 
 
 class Answering(threading.Thread):
@@ -104,18 +92,15 @@ class Answering(threading.Thread):
     def _dispatch(self, number: str, text: str) -> None:
         if number == "0":
             forget(text)
-        elif text.startswith(
-            _OF_CATALOG
-        ):  # it may run Spark jobs, which ask questions themselves: no pool is large enough
+        elif text.startswith(_OF_CATALOG):
+            # it may run Spark jobs, which ask questions themselves: no pool is large enough
             threading.Thread(target=self._answer, args=(number, text), name="penstock-catalog", daemon=True).start()
         else:
             self._pool.submit(self._answer, number, text)
 
     def _answer(self, number: str, request: str) -> None:
         with suppress(Py4JError, OSError):
-            is_catalog = request.startswith(_OF_CATALOG)
-            answer = answer_catalog(self._catalog, request) if is_catalog else answer_question(request)
-            self._questions.answer(number, answer)
+            self._questions.answer(number, answer(request, self._catalog))
 
 
 def remember(key: str, source: RelationFiles) -> str:

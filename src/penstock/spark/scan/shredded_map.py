@@ -8,15 +8,17 @@ nothing is known is `MAYBE`, which is right whoever wrote the file. One that can
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import reduce
+from operator import or_
+from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
 
+from penstock.expr.types import type_name
 from penstock.spark.session.java_classes import call
-from penstock.spark.session.session import gateway_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, SparkSession
+from penstock.spark.session.session import gateway_of, is_connect
 
 Path = tuple[str, ...]
 Sidecar = tuple[str, "Column", str]  # key, column of the map's value type, and state
@@ -25,8 +27,6 @@ STATES = ("MAYBE", "VALUE", "EXACT", "MIRROR_VALUE", "MIRROR_EXACT")
 
 def shredded_map(spark: SparkSession, residual: Column, sidecars: Sequence[Sidecar]) -> Column:
     """The map of a residual and sidecars, see `Sidecar`."""
-    from pyspark.sql import Column
-
     if not sidecars:
         return residual
     gateway = gateway_of(spark)
@@ -40,14 +40,28 @@ def shredded_map(spark: SparkSession, residual: Column, sidecars: Sequence[Sidec
     return Column(call(gateway, "ShreddedMap", "column", _java(residual), keys, columns, states))
 
 
+def _merged(residual: Column, kind: pa.DataType, sidecars: Sequence[Sidecar]) -> Column:
+    """The map by Spark's own functions, whoever wrote its parts: slow, and right everywhere."""
+    name = type_name(kind)
+    empty = F.create_map().cast(name)
+    filled = [(key, value, value.isNotNull()) for key, value, _ in sidecars]
+    rest = F.map_filter(
+        F.coalesce(residual, empty), lambda k, _: ~reduce(or_, [(k == F.lit(key)) & has for key, _, has in filled])
+    )
+    own = [F.when(has, F.create_map(F.lit(key), value).cast(name)).otherwise(empty) for key, value, has in filled]
+    return F.when(reduce(or_, [has for _, _, has in filled], residual.isNotNull()), F.map_concat(rest, *own))
+
+
 def with_maps(
     spark: SparkSession, column: Column, kind: pa.DataType, path: Path, sidecars: Mapping[Path, Sequence[Sidecar]]
 ) -> Column:
-    """A column whose shredded maps are whole; `sidecars` are those of each map, by its path."""
-    from pyspark.sql import functions as F
+    """A column whose shredded maps are whole; `sidecars` are those of each map, by its path.
 
+    On Spark Connect the server has no rule of ours, so maps are put together for every query.
+    """
     if path in sidecars:
-        return shredded_map(spark, column, sidecars[path])
+        own = sidecars[path]
+        return _merged(column, kind, own) if is_connect(spark) else shredded_map(spark, column, own)
     if not any(other[: len(path)] == path for other in sidecars):
         return column
     inside = [with_maps(spark, column.getField(f.name), f.type, (*path, f.name), sidecars).alias(f.name) for f in kind]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -40,13 +40,20 @@ from penstock.expr.tree import (
 )
 from penstock.expr.types import is_decimal, is_float, is_integer, is_nested
 
-_COMPARISONS = {
-    "EqualTo": "=",
-    "EqualNullSafe": "<=>",
-    "LessThan": "<",
-    "LessThanOrEqual": "<=",
-    "GreaterThan": ">",
-    "GreaterThanOrEqual": ">=",
+_NODES: dict[str, Callable[[list[Expr]], Expr]] = {
+    "EqualTo": lambda children: Compare("=", children[0], children[1]),
+    "EqualNullSafe": lambda children: Compare("<=>", children[0], children[1]),
+    "LessThan": lambda children: Compare("<", children[0], children[1]),
+    "LessThanOrEqual": lambda children: Compare("<=", children[0], children[1]),
+    "GreaterThan": lambda children: Compare(">", children[0], children[1]),
+    "GreaterThanOrEqual": lambda children: Compare(">=", children[0], children[1]),
+    "And": lambda children: And(tuple(children)),
+    "Or": lambda children: Or(tuple(children)),
+    "Not": lambda children: Not(children[0]),
+    "IsNull": lambda children: IsNull(children[0]),
+    "IsNotNull": lambda children: Not(IsNull(children[0])),
+    "GetMapValue": lambda children: Lookup(children[0], children[1]),
+    "ElementAt": lambda children: Lookup(children[0], children[1]),
 }
 # The types whose values mean here what they mean to Spark. A string with a collation, a char or an interval does not.
 _PLAIN = frozenset(["boolean", "tinyint", "smallint", "int", "bigint", "float", "double"])
@@ -83,19 +90,9 @@ def _convert(node: dict[str, Any], zone: str) -> Expr:
     if name in _DAY_TIME | _YEAR_MONTH:
         return _moved(node, zone)
     children = [_convert(child, zone) for child in node["children"]]
-    if name in _COMPARISONS:
-        return Compare(_COMPARISONS[name], children[0], children[1])
+    if name in _NODES:
+        return _NODES[name](children)
     match name:
-        case "And":
-            return And(tuple(children))
-        case "Or":
-            return Or(tuple(children))
-        case "Not":
-            return Not(children[0])
-        case "IsNull":
-            return IsNull(children[0])
-        case "IsNotNull":
-            return Not(IsNull(children[0]))
         case "In" if all(isinstance(child, Literal) for child in children[1:]):
             return In(children[0], tuple(child for child in children[1:] if isinstance(child, Literal)))
         case "InSet":
@@ -107,8 +104,6 @@ def _convert(node: dict[str, Any], zone: str) -> Expr:
             return Like(children[0], children[1].value, node["escape"])
         case "Cast" if t is not None and _is_known_cast(node):
             return Cast(children[0], t, node["mode"] == "TRY")
-        case "GetMapValue" | "ElementAt":
-            return Lookup(children[0], children[1])
     return _call(node, children)
 
 

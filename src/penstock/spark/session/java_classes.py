@@ -19,33 +19,7 @@ from typing import Any
 
 from penstock.tables.iceberg.manifest.manifest_store import cache_folder
 
-# In the order in which they need each other.
-SOURCES = (
-    "Filters",
-    "Questions",
-    "PlannedFiles",
-    "NanSafeParquet",
-    "PenstockIndex",
-    "WholeMap",
-    "ShreddedMap",
-    "LowerMaps",
-    "KeyAccess",
-    "Reach",
-    "CarryKeys",
-    "HotKeys",
-    "Copies",
-    "Message",
-    "TableChanges",
-    "LakeWrite",
-    "LakeStream",
-    "LakeTable",
-    "LakeProcedure",
-    "LakeCatalog",
-    "LakeRule",
-    "PlanEarly",
-    "Deleted",
-    "HiddenMetadata",
-)
+_RESOURCE = "org.codehaus.commons.compiler.util.resource.Resource"
 _URL_LOADER = "org.apache.spark.util.MutableURLClassLoader"
 _lock = threading.Lock()
 _loaders: dict[int, tuple[Any, Any]] = {}
@@ -81,15 +55,16 @@ def _loaded(jvm: Any) -> Any:
 
 def _jar(jvm: Any, loader: Any) -> Path:
     """A jar with the classes, kept for later sessions under a name that says what it was made from."""
-    sources = {name: files("penstock.spark").joinpath(f"jvm/{name}.java").read_text() for name in SOURCES}
-    made_from = [jvm.org.apache.spark.package.SPARK_VERSION(), *sources.values()]
+    texts = files("penstock.spark").joinpath("jvm").iterdir()
+    sources = {file.name: file.read_text() for file in texts if file.name.endswith(".java")}
+    made_from = [jvm.org.apache.spark.package.SPARK_VERSION(), *(sources[name] for name in sorted(sources))]
     folder = _folder()
     jar = folder / f"{sha256(chr(0).join(made_from).encode()).hexdigest()[:32]}.jar"
     if not _is_own(jar):
         place, unfinished = tempfile.mkstemp(suffix=".tmp", dir=folder)
         with os.fdopen(place, "wb") as file, zipfile.ZipFile(file, "w") as archive:
             for name, code in _compiled(jvm, loader, sources).items():
-                archive.writestr(f"{name.replace('.', '/')}.class", code)
+                archive.writestr(name, code)
         os.replace(unfinished, jar)
     return jar
 
@@ -116,18 +91,19 @@ def _is_own(jar: Path) -> bool:
 
 
 def _compiled(jvm: Any, loader: Any, sources: Mapping[str, str]) -> dict[str, bytes]:
-    """The classes of all sources, by name."""
-    classes: dict[str, bytes] = {}
-    for source in sources.values():
-        compiler = jvm.org.codehaus.janino.SimpleCompiler()
-        compiler.setParentClassLoader(loader)
-        compiler.setSourceVersion(8)  # interfaces may have static methods
-        compiler.setTargetVersion(8)
-        compiler.cook(source)
-        loader = compiler.getClassLoader()
-        codes = compiler.getBytecodes()
-        classes |= {key: bytes(codes.get(key)) for key in codes.keySet().toArray()}
-    return classes
+    """The files of the classes, by name."""
+    resource = jvm.org.codehaus.commons.compiler.util.resource
+    units = jvm.java.lang.reflect.Array.newInstance(jvm.java.lang.Class.forName(_RESOURCE), len(sources))
+    for i, (name, text) in enumerate(sources.items()):
+        units[i] = resource.StringResource(f"io/penstock/{name}", text)
+    codes = jvm.java.util.HashMap()
+    compiler = jvm.org.codehaus.janino.Compiler()
+    compiler.setIClassLoader(jvm.org.codehaus.janino.ClassLoaderIClassLoader(loader))
+    compiler.setClassFileCreator(resource.MapResourceCreator(codes))
+    compiler.setSourceVersion(8)  # interfaces may have static methods
+    compiler.setTargetVersion(8)
+    compiler.compile(units)
+    return {name: bytes(codes.get(name)) for name in codes.keySet().toArray()}
 
 
 def call(gateway: Any, name: str, method: str, *arguments: Any) -> Any:

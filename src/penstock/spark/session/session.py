@@ -49,14 +49,11 @@ def session(
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
-    options = {"spark.app.name": name, **quiet, **config}
+    options: dict[str, Any] = {"spark.app.name": name, **quiet, **config}
     if master is not None or "spark.master" not in config:
         options["spark.master"] = master or "local[*]"
     start(options)
-    builder = SparkSession.builder
-    for key, value in options.items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    spark = SparkSession.builder.config(map=options).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     attach(spark, lake)
     if lake is not None:

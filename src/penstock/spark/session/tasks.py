@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
+_TASKS = 4
+
 
 @contextmanager
 def progress_of_tasks(doing: str, spark: SparkSession) -> Iterator[None]:
@@ -36,6 +38,11 @@ def progress_of_tasks(doing: str, spark: SparkSession) -> Iterator[None]:
             yield
     finally:
         context.removeJobTag(tag)
+
+
+def tasks_at_once(spark: SparkSession) -> int:
+    """How many tasks run at the same time; a guess on Spark Connect."""
+    return _TASKS if is_connect(spark) else max(1, int(spark.sparkContext.defaultParallelism))
 
 
 def running_tasks(context: SparkContext, tag: str) -> Counted | None:

@@ -23,7 +23,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import StructType
 
 from penstock.errors import LakeError
-from penstock.spark.session.session import attach, is_connect, register
+from penstock.spark.session.session import attach, register
+from penstock.spark.session.tasks import tasks_at_once
 from penstock.stream.feed import Feed, Limit, Look, Rows, Work
 from penstock.stream.position import Position
 from penstock.stream.stream_options import as_options
@@ -61,13 +62,9 @@ def stream(table: Source, spark: SparkSession, options: Mapping[str, Any]) -> Da
 
 def register_feed(feed: Feed, spark: SparkSession) -> str:
     """Make a stream known to a session as a data source of its own; its name."""
-    source = _source(feed, _at_once(spark))
+    source = _source(feed, tasks_at_once(spark))
     register(spark, source)
     return str(source.name())
-
-
-def _at_once(spark: SparkSession) -> int:
-    return _TASKS if is_connect(spark) else max(1, int(spark.sparkContext.defaultParallelism))
 
 
 def _source(feed: Feed, at_once: int) -> type[StreamSource]:
@@ -142,11 +139,29 @@ class Reading(InputPartition):
         self.rows, self.work = rows, work
 
 
-class StreamReader(DataSourceStreamReader, *(() if limits is None else (limits.SupportsTriggerAvailableNow,))):  # type: ignore[misc]
-    """What Spark asks for new rows."""
+class Reader:
+    """What is read of a feed, in tasks."""
 
     def __init__(self, feed: Feed, at_once: int = _TASKS) -> None:
         self._feed, self._at_once = feed, at_once
+
+    def _readings(self, work: Sequence[Work]) -> list[InputPartition]:
+        """Files in as many tasks as run at once, or more."""
+        return [Reading(self._feed.rows(), part) for part in _bundles(work, self._at_once)] if work else []
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """In a task: the rows of its files."""
+        assert isinstance(partition, Reading)
+        for work in partition.work:
+            for table in partition.rows.read(work):
+                yield from table.combine_chunks().to_batches()
+
+
+class StreamReader(Reader, DataSourceStreamReader, *(() if limits is None else (limits.SupportsTriggerAvailableNow,))):  # type: ignore[misc]
+    """What Spark asks for new rows."""
+
+    def __init__(self, feed: Feed, at_once: int = _TASKS) -> None:
+        super().__init__(feed, at_once)
         self._limit = Limit.of(feed.options)
         self._initial: Position | None = None
         self._at: Position | None = None
@@ -187,40 +202,18 @@ class StreamReader(DataSourceStreamReader, *(() if limits is None else (limits.S
         return self._look.to_dict()
 
     def partitions(self, start: Position, end: Position) -> Sequence[InputPartition]:
-        """The files between two positions, in as many tasks as run at once or more."""
+        """The files between two positions."""
         self._at = end
-        if start == end:
-            return []
-        work = self._feed.again(start, end)
-        return [Reading(self._feed.rows(), part) for part in _bundles(work, self._at_once)] if work else []
-
-    def read(self, partition: InputPartition) -> Iterator[Any]:
-        """In a task: the rows of its files."""
-        return _read(partition)
+        return [] if start == end else self._readings(self._feed.again(start, end))
 
 
-class BatchReader(DataSourceReader):
+class BatchReader(Reader, DataSourceReader):
     """Reads a table as it is now: `spark.read.format("penstock")`; the option `where` prunes."""
 
-    def __init__(self, feed: Feed, at_once: int = _TASKS) -> None:
-        self._feed, self._at_once = feed, at_once
-
     def partitions(self) -> Sequence[InputPartition]:
-        """The files in as many tasks as run at once, or more."""
+        """The files of the table."""
         self._feed.stop_at_present()
-        step = self._feed.step(self._feed.start(), Limit())
-        return [Reading(self._feed.rows(), part) for part in _bundles(step.work, self._at_once)] if step.work else []
-
-    def read(self, partition: InputPartition) -> Iterator[Any]:
-        """In a task: the rows of its files."""
-        return _read(partition)
-
-
-def _read(partition: InputPartition) -> Iterator[Any]:
-    assert isinstance(partition, Reading)
-    for work in partition.work:
-        for table in partition.rows.read(work):
-            yield from table.combine_chunks().to_batches()
+        return self._readings(self._feed.step(self._feed.start(), Limit()).work)
 
 
 def _bundles(work: Sequence[Work], at_once: int) -> list[list[Work]]:

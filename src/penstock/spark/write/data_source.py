@@ -102,16 +102,18 @@ class Written(WriterCommitMessage):
     files: Sequence[WrittenFile]
 
 
+@dataclass(frozen=True)
 class Writer(DataSourceArrowWriter):
     """Writes the rows of one job."""
 
-    def __init__(self, options: Mapping[str, str], job: WriteJob, overwrite: bool, removal: Removal | None) -> None:
-        self._options, self._job = options, job
-        self._overwrite, self._removal = overwrite, removal
+    options: Mapping[str, str]
+    job: WriteJob
+    overwrite: bool
+    removal: Removal | None
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """In a task: rows as files."""
-        return Written(write_batches(self._job, iterator))
+        return Written(write_batches(self.job, iterator))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """On the driver: one snapshot for all tasks."""
@@ -119,16 +121,16 @@ class Writer(DataSourceArrowWriter):
         from penstock.lake.write.removal import ByPartition
 
         files = files_of(messages)
-        table = open_table(self._options)
-        if not self._overwrite:
+        table = open_table(self.options)
+        if not self.overwrite:
             write.add_files(table, files, {})
             return
-        removal = self._removal if self._removal is not None else ByPartition.of(self._job.layout, files)
-        write.replace_rows(table, self._job, files, removal, {})
+        removal = self.removal if self.removal is not None else ByPartition.of(self.job.layout, files)
+        write.replace_rows(table, self.job, files, removal, {})
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """On the driver, when a task or the commit failed."""
-        discard_uncommitted(self._job, messages)
+        discard_uncommitted(self.job, messages)
 
 
 def files_of(messages: Sequence[WriterCommitMessage | None]) -> list[WrittenFile]:

@@ -6,21 +6,20 @@ none that truncates a decimal of 38 digits: these are computed in Python, on Arr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.types import IcebergType, LongType
+from pyspark.sql import Column
+from pyspark.sql import functions as F
 
 from penstock.expr.sql_text import quote_name
 from penstock.expr.types import type_name
 from penstock.maps.sidecar_columns import path_to
 from penstock.prune.transforms import Transform, transform_of
 from penstock.tables.iceberg.metadata.schema_columns import arrow_type
-
-if TYPE_CHECKING:
-    from pyiceberg.partitioning import PartitionField, PartitionSpec
-    from pyiceberg.schema import Schema
-    from pyiceberg.types import IcebergType
-    from pyspark.sql import Column
 
 _DAY, _HOUR = 86_400_000_000, 3_600_000_000
 
@@ -32,8 +31,6 @@ def partition_columns(schema: Schema, spec: PartitionSpec) -> list[Column]:
 
 def _column(field: PartitionField, schema: Schema) -> Column:
     """The transform as an expression; one that has none here is computed in Python."""
-    from pyspark.sql import functions as F
-
     kind = schema.find_field(field.source_id).field_type
     column = _source(schema, field.source_id)
     transform = transform_of(str(field.transform))
@@ -62,8 +59,6 @@ def _column(field: PartitionField, schema: Schema) -> Column:
 
 
 def _source(schema: Schema, field_id: int) -> Column:
-    from pyspark.sql import functions as F
-
     first, *rest = path_to(schema.fields, field_id) or ()
     column = F.col(quote_name(first))
     for name in rest:
@@ -73,8 +68,6 @@ def _source(schema: Schema, field_id: int) -> Column:
 
 def _days(column: Column, kind: IcebergType) -> Column:
     """The day of a time in UTC, as a date."""
-    from pyspark.sql import functions as F
-
     if str(kind) != "timestamptz":
         return column.cast("date")  # a date, or a time without a zone
     return F.date_from_unix_date(_floor(F.unix_micros(column), _DAY).cast("int"))
@@ -82,15 +75,11 @@ def _days(column: Column, kind: IcebergType) -> Column:
 
 def _floor(number: Column, unit: int) -> Column:
     """Whole units, rounded down below zero too."""
-    from pyspark.sql import functions as F
-
     whole = F.lit(unit).cast("bigint")
     return F.call_function("div", number - F.pmod(number, whole), whole)
 
 
 def _truncated(column: Column, kind: IcebergType, width: int) -> Column:
-    from pyspark.sql import functions as F
-
     text = str(kind)
     if text in ("string", "binary"):
         return F.substring(column, 1, width)
@@ -102,16 +91,11 @@ def _truncated(column: Column, kind: IcebergType, width: int) -> Column:
 
 
 def _number(value: int) -> Column:
-    from pyspark.sql import functions as F
-
     return F.lit(str(value)).cast("decimal(38,0)")
 
 
 def _as_number(column: Column, kind: IcebergType) -> tuple[Column, IcebergType]:
     """A date or a time as the number that is hashed: Python, on Spark 4.0, would get it in the machine's zone."""
-    from pyiceberg.types import LongType
-    from pyspark.sql import functions as F
-
     match str(kind):
         case "date":
             return F.unix_date(column).cast("bigint"), LongType()
@@ -127,8 +111,6 @@ def _as_number(column: Column, kind: IcebergType) -> tuple[Column, IcebergType]:
 
 
 def _in_python(column: Column, kind: IcebergType, transform: Transform) -> Column:
-    from pyspark.sql import functions as F
-
     result = transform.result_type(arrow_type(kind, transform.text))
     spark_type = "int" if result in (None, pa.date32()) else type_name(result)
     if hasattr(F, "arrow_udf"):

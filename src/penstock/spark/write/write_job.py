@@ -19,36 +19,38 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, partial, reduce
 from inspect import signature
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from itertools import count, pairwise
+from typing import Any
 from uuid import UUID
 
+import mmh3
 import numpy as np
 import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import ArrayType, BooleanType, IntegerType, StructType
 
 from penstock.errors import PenstockError, SchemaError
 from penstock.expr.sql_text import quote_name
 from penstock.lake.layout.grouping import stored
 from penstock.lake.layout.slots import Slot, Slots, assign
+from penstock.lake.layout.table_layout import Layout
 from penstock.lake.write.arrangement import write_slots
 from penstock.lake.write.conform import check_schema, conform, null_error, required
 from penstock.lake.write.data_files import WriteJob, WrittenFile, discard
 from penstock.progress import Counted
 from penstock.spark.session.session import is_connect, session
-from penstock.spark.session.tasks import progress_of_tasks
+from penstock.spark.session.tasks import progress_of_tasks, tasks_at_once
 from penstock.spark.write.partition_columns import partition_columns
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
-    from pyspark.sql.types import DataType, StructType
-
-    from penstock.lake.layout.table_layout import Layout
-    from penstock.tables.iceberg.iceberg_table import IcebergTable
+from penstock.tables.iceberg.iceberg_table import IcebergTable
 
 _SLOT, _KEY, _PART, _KNOWN, _NUMBER = (f"__penstock_{name}" for name in ("slot", "key", "part", "known", "number"))
 _BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _ROWS_PER_BATCH = 65_536
 _SAMPLE = 20_000
+_SPARK_SEED = 42
 _BYTES_PER_TASK = 64 << 20
 # What a plan may consist of to be computed twice without a thought.
 _CHEAP = {"Project", "Filter", "Relation", "RelationV2", "LocalRelation", "Range", "Union", "InMemoryRelation",
@@ -61,7 +63,11 @@ def write_dataframe(job: WriteJob, df: DataFrame) -> list[WrittenFile]:
     spark = df.sparkSession
     names = check_schema(arrow_schema(df.schema), job.layout.schema)
     fields = zip(names, job.layout.schema.fields, strict=True)
-    rows = df.select([_nullable(df, name).alias(field.name) for name, field in fields])
+    # PySpark's `toArrow` fails on null structs with required fields
+    nullable = {field.name: field.dataType for field in df.schema.toNullable().fields}
+    casts = {each.name: nullable[each.name] for each in df.schema.fields if each.dataType != nullable[each.name]}
+    columns = {name: _column(name).cast(casts[name]) if name in casts else _column(name) for name in names}
+    rows = df.select([columns[name].alias(field.name) for name, field in fields])
     with _computed_once(rows) as kept:
         with progress_of_tasks("counting the rows of each partition", spark):
             _check_required(job, kept, df)
@@ -91,7 +97,7 @@ def map_files(tasks: Sequence[Any], work: Callable[[Any], Any]) -> list[Any]:
     numbered = pa.table(
         {_NUMBER: pa.array(range(len(tasks)), pa.int64()), "task": [pickle.dumps(task) for task in tasks]}
     )
-    parts = min(len(tasks), 4 * _at_once(spark))
+    parts = min(len(tasks), 4 * tasks_at_once(spark))
     spread = spark.createDataFrame(numbered).repartition(parts, _NUMBER)
     with progress_of_tasks(f"rewriting {Counted(len(tasks), None, 'file')}", spark):
         answers = spread.mapInArrow(_mapper(work), "answer binary").collect()
@@ -103,40 +109,15 @@ def map_files(tasks: Sequence[Any], work: Callable[[Any], Any]) -> list[Any]:
 
 
 def _session() -> SparkSession:
-    from pyspark.sql import SparkSession
-
     return SparkSession.getActiveSession() or session()
 
 
 def _column(name: str) -> Column:
-    from pyspark.sql import functions as F
-
     return F.col(quote_name(name))
-
-
-def _nullable(df: DataFrame, name: str) -> Column:
-    """A column whose nested fields may all be null: PySpark's `toArrow` fails on null structs with required fields."""
-    kind = df.schema[name].dataType
-    nullable = _as_nullable(kind)
-    return _column(name) if kind == nullable else _column(name).cast(nullable)
-
-
-def _as_nullable(kind: DataType) -> DataType:
-    from pyspark.sql.types import ArrayType, MapType, StructField, StructType
-
-    if isinstance(kind, StructType):
-        fields = [StructField(each.name, _as_nullable(each.dataType), metadata=each.metadata) for each in kind.fields]
-        return StructType(fields)
-    if isinstance(kind, ArrayType):
-        return ArrayType(_as_nullable(kind.elementType))
-    return MapType(_as_nullable(kind.keyType), _as_nullable(kind.valueType)) if isinstance(kind, MapType) else kind
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
     """Arrow's schema of one of Spark's."""
-    from pyspark.errors import PySparkException
-    from pyspark.sql.pandas.types import to_arrow_schema
-
     has_zone = "timezone" in signature(to_arrow_schema).parameters  # from 4.2
     zone: dict[str, Any] = {"timezone": "UTC"} if has_zone else {}
     try:
@@ -148,8 +129,6 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 
 def _check_required(job: WriteJob, rows: DataFrame, df: DataFrame) -> None:
     """Nulls in required columns are found before anything is written; columns that cannot be null are not read."""
-    from pyspark.sql import functions as F
-
     nullable = {field.name for field in rows.schema.fields if field.nullable}
     names = [name for name in required(job.layout.schema) if name in nullable]
     if not names:
@@ -163,8 +142,6 @@ def _check_required(job: WriteJob, rows: DataFrame, df: DataFrame) -> None:
 
 def _slots(job: WriteJob, rows: DataFrame, spark: SparkSession) -> tuple[Slots, pa.Table]:
     """The slots of all partitions in the rows, and those partitions as columns."""
-    from pyspark.sql import functions as F
-
     layout = job.layout
     columns = partition_columns(layout.schema, layout.fine)
     parts = [column.alias(f"{_PART}{i}") for i, column in enumerate(columns)]
@@ -178,7 +155,7 @@ def _slots(job: WriteJob, rows: DataFrame, spark: SparkSession) -> tuple[Slots, 
         return Slots([], [], []), known
     per_row = job.bytes_per_row or job.measure(conform(rows.limit(_SAMPLE).toArrow(), layout))
     sizes = (counts_by_partition.column(_NUMBER).to_numpy() * per_row).tolist()
-    return assign(layout, tuples, sizes, job.expected(tuples, sizes), job.target, _at_once(spark)), known
+    return assign(layout, tuples, sizes, job.expected(tuples, sizes), job.target, tasks_at_once(spark)), known
 
 
 def _tuples(known: pa.Table, layout: Layout) -> list[tuple[Any, ...]]:
@@ -197,10 +174,8 @@ def _tuples(known: pa.Table, layout: Layout) -> list[tuple[Any, ...]]:
 
 def _placed(job: WriteJob, rows: DataFrame, slots: Slots, known: pa.Table, spark: SparkSession) -> DataFrame:
     """The rows with their slots, each slot in one task, sorted by slot and, in shared files, by the logical columns."""
-    from pyspark.sql import functions as F
-
     layout = job.layout
-    tasks = min(len(slots.slots), max(4 * _at_once(spark), math.ceil(sum(slots.bytes) / _BYTES_PER_TASK)))
+    tasks = min(len(slots.slots), max(4 * tasks_at_once(spark), math.ceil(sum(slots.bytes) / _BYTES_PER_TASK)))
     keys = _keys(tasks)
     task_of = _balanced(slots.bytes, tasks)
     places = pa.table(
@@ -233,8 +208,6 @@ def _placed(job: WriteJob, rows: DataFrame, slots: Slots, known: pa.Table, spark
 
 def _places_schema(rows: DataFrame, parts: int) -> StructType:
     """Spark's own types of the partitions: Arrow's do not tell a time with a zone from one without."""
-    from pyspark.sql.types import ArrayType, BooleanType, IntegerType, StructType
-
     schema = StructType()
     for i in range(parts):
         schema = schema.add(f"{_KNOWN}{i}", rows.schema[f"{_PART}{i}"].dataType)
@@ -243,8 +216,6 @@ def _places_schema(rows: DataFrame, parts: int) -> StructType:
 
 def _share(rows: DataFrame, parts: Column) -> Column:
     """Which part of a partition a row belongs to; the same whenever it is computed, as a task may be repeated."""
-    from pyspark.sql import functions as F
-
     names = [field.name for field in rows.schema.fields if "map<" not in field.dataType.simpleString()]
     number = F.hash(*map(_column, names)).cast("bigint") if names else F.lit(0)
     return F.when(parts > 1, F.pmod(number, parts.cast("bigint")).cast("int")).otherwise(0)
@@ -329,13 +300,6 @@ def _computed_once(rows: DataFrame) -> Iterator[DataFrame]:
         kept.unpersist()
 
 
-def _at_once(spark: SparkSession) -> int:
-    """How many tasks run at the same time."""
-    if is_connect(spark):
-        return 4
-    return max(1, int(spark.sparkContext.defaultParallelism))
-
-
 def _balanced(sizes: Sequence[float], tasks: int) -> list[int]:
     """A task for each slot: the largest first, each to the task that has the least to do."""
     heap = [(0.0, task) for task in range(tasks)]
@@ -351,27 +315,8 @@ def _balanced(sizes: Sequence[float], tasks: int) -> list[int]:
 def _keys(tasks: int) -> list[int]:
     """A number for each task that Spark's hash partitioning sends there."""
     numbers: dict[int, int] = {}
-    number = 0
-    while len(numbers) < tasks:
-        numbers.setdefault(_spark_hash(number) % tasks, number)
-        number += 1
+    for number in count():
+        numbers.setdefault(mmh3.hash(number.to_bytes(4, "little"), _SPARK_SEED) % tasks, number)
+        if len(numbers) == tasks:
+            break
     return [numbers[task] for task in range(tasks)]
-
-
-def _spark_hash(number: int) -> int:
-    """Spark's hash of an int: Murmur3 of its four bytes with seed 42.
-
-    >>> _spark_hash(0), _spark_hash(1)
-    (933211791, -559580957)
-    """
-    mask = 0xFFFFFFFF
-    mixed = number * 0xCC9E2D51 & mask
-    mixed = (mixed << 15 | mixed >> 17) & mask
-    hashed = 42 ^ (mixed * 0x1B873593 & mask)
-    hashed = (hashed << 13 | hashed >> 19) & mask
-    hashed = (hashed * 5 + 0xE6546B64) & mask
-    hashed ^= 4
-    hashed = (hashed ^ hashed >> 16) * 0x85EBCA6B & mask
-    hashed = (hashed ^ hashed >> 13) * 0xC2B2AE35 & mask
-    hashed ^= hashed >> 16
-    return hashed - (1 << 32) if hashed >= 1 << 31 else hashed

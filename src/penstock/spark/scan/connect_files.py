@@ -1,0 +1,42 @@
+"""Files on Spark Connect, where nothing but their paths can be given, and no reader of ours.
+
+Without one (`NanSafeParquet.java`) a filter such as `d > 1e9` would skip the row groups whose statistics leave NaN out.
+So float columns stand behind a function that Spark does not push to files: `nanvl(d, d)` has the value of `d`, and
+filters on it are evaluated on rows only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from penstock.expr.types import is_float
+from penstock.formats.format_registry import FORMATS, format_of
+
+
+def load(spark: SparkSession, schema: Any, options: Mapping[str, str], paths: Sequence[str]) -> DataFrame:
+    """The rows of files, of whatever formats."""
+    reader = spark.read.schema(schema).options(**options)
+    by_format = {each.name: [path for path in paths if format_of(path) is each] for each in FORMATS}
+    parts = [reader.format(name).load(own) for name, own in by_format.items() if own]
+    return reduce(lambda left, right: left.unionAll(right), parts) if parts else spark.createDataFrame([], schema)
+
+
+def guarded(value: Column, t: pa.DataType) -> Column:
+    """A value with its floats guarded; filters never reach what is inside lists and maps."""
+    if is_float(t):
+        return F.nanvl(value, value)
+    if not has_floats(t):
+        return value
+    parts = [guarded(value.getField(f.name), f.type).alias(f.name) for f in t]
+    return F.when(value.isNotNull(), F.struct(*parts))
+
+
+def has_floats(t: pa.DataType) -> bool:
+    """Whether a filter can reach a float in values of a type."""
+    return is_float(t) or (pa.types.is_struct(t) and any(has_floats(f.type) for f in t))

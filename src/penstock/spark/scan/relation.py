@@ -1,0 +1,44 @@
+"""Spark's own reader over files that Python plans, one relation for each format of files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.formats.file_format import FileFormat
+from penstock.formats.format_registry import FORMATS, format_of
+from penstock.spark.scan.planner import RelationFiles, remember
+from penstock.spark.session.java_classes import new
+from penstock.spark.session.session import gateway_of
+
+# Spark's row-based reader looks for its setting in the session, and reads by name without a word otherwise.
+FIELD_IDS = {each.spark_field_ids: "true" for each in FORMATS}
+
+
+def find_field_ids(spark: SparkSession) -> None:
+    """Let Spark find columns by field id."""
+    for name, value in FIELD_IDS.items():
+        spark.conf.set(name, value)
+
+
+def relation(
+    spark: SparkSession,
+    key: str,
+    source: RelationFiles,
+    file_format: FileFormat,
+    partitions: Any,
+    data: Any,
+    options: Mapping[str, str],
+) -> DataFrame:
+    """The rows of a source's files; `partitions` and `data` are Java's StructTypes."""
+    gateway = gateway_of(spark)
+    name = remember(f"{key} {file_format.name}", source)
+    index = new(gateway, "PenstockIndex", name, partitions, new(gateway, file_format.spark_reader))
+    return DataFrame(index.dataFrame(spark._jsparkSession, data, options), spark)
+
+
+def of_format(file_format: FileFormat, paths: Sequence[str]) -> list[int] | None:
+    """The places of the files of a format; None for all, which nobody has to look at while there is one format."""
+    return None if len(FORMATS) == 1 else [i for i, path in enumerate(paths) if format_of(path) is file_format]
