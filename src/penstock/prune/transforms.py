@@ -36,7 +36,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.errors import SchemaError
-from penstock.expr.kernels.civil import DAY
 from penstock.expr.kernels.decimals import from_unscaled
 from penstock.expr.kernels.physical import from_arrow, numbers, to_arrow, valid, vector
 from penstock.expr.types import integer_range, is_decimal, is_integer, is_timestamp
@@ -52,7 +51,8 @@ MOST_BUCKETED = 50_000
 # More distinct partition values than this are not turned into ranges: it is done one by one.
 MOST_RANGES = 50_000
 
-_HOUR = 3_600_000_000
+_TICKS = {unit: 3600 * 1000**power for power, unit in enumerate(("s", "ms", "us", "ns"))}  # of an hour
+_HOUR = _TICKS["us"]
 _MOST_HOURS = 2**31
 
 
@@ -234,10 +234,20 @@ class Period(Ordered):
     def _range(self, source: pa.DataType, value: Any) -> Interval | None:
         if not is_timestamp(source) and source != pa.date32():
             return None
-        unit = "us" if is_timestamp(source) else "D"
         periods = np.array([value, value + 1], f"datetime64[{self.unit}]")
-        low, high = periods.astype(f"datetime64[{unit}]").astype(np.int64)
-        return int(low), int(high)
+        if source == pa.date32():
+            low, high = periods.astype("datetime64[D]").astype(np.int64).tolist()
+        else:  # the first and the last periods of 64 bits of microseconds are cut, and NumPy would wrap around
+            low, high = (hour * _HOUR for hour in periods.astype("datetime64[h]").astype(np.int64).tolist())
+        first, last = integer_range(source)
+        return max(low, first), min(high, last + 1)
+
+    def on_array(self, array: pa.Array, kind: IcebergType) -> pa.Array:
+        # PyIceberg's core rounds up a day's last second before 1970; NumPy's calendar is exact from hours on.
+        values = numbers(array).astype(np.int64)
+        hours = values // _TICKS[array.type.unit] if pa.types.is_timestamp(array.type) else values * 24
+        periods = hours.astype("datetime64[h]").astype(f"datetime64[{self.unit}]")
+        return vector(periods.astype(np.int64), pa.int32(), valid(array)).values
 
     def texts(self, values: pa.Array) -> list[str] | None:
         if not is_integer(values.type):
@@ -264,13 +274,6 @@ class Day(Period):
 
     def result_type(self, source: pa.DataType) -> pa.DataType:
         return pa.date32()
-
-    def on_array(self, array: pa.Array, kind: IcebergType) -> pa.Array:
-        if not pa.types.is_timestamp(array.type):
-            return super().on_array(array, kind)
-        # PyIceberg's core rounds up a day's last second before 1970.
-        micros = array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64())
-        return vector(numbers(micros) // DAY, pa.int32(), valid(micros)).values
 
 
 class Hour(Period):

@@ -35,7 +35,8 @@ from penstock.prune.facts import Bounds, Exact, Fact
 from penstock.prune.judge import Pruner
 from penstock.prune.ordered_keys import is_comparable
 from penstock.prune.plan import Plan, make_plan
-from penstock.prune.transform_functions import iceberg_type, transformed_array
+from penstock.prune.transform_functions import iceberg_type
+from penstock.prune.transforms import transform_of
 from penstock.stream.feed import Feed
 from penstock.stream.stream_options import StreamOptions
 from penstock.tables.description import Description, Pieces, pieces_of_files
@@ -156,7 +157,7 @@ def _partition_column(rows: pa.Table, field: PartitionField) -> pa.Array:
         return source
     kind = iceberg_type(field.source.type)
     assert kind is not None
-    return transformed_array(source, field.transform, kind).cast(field.type)
+    return transform_of(field.transform).on_array(source, kind).cast(field.type)
 
 
 def _groups(keys: Sequence[pa.Array], count: int) -> list[npt.NDArray[Any]]:
