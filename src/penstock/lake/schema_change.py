@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyiceberg.schema import index_by_id
+from pyiceberg.table import Table
 from pyiceberg.types import IcebergType, NestedField
 
 from penstock.errors import CLIENT_ERRORS, SchemaError, name_hint
@@ -35,7 +36,7 @@ class SchemaChange:
         self._metadata = table.table.metadata
         schema = self._metadata.schema()
         self._shown = visible(schema, read_sidecars(schema, self._metadata.properties))
-        self._update = table.table.update_schema(allow_incompatible_changes=False, case_sensitive=False)
+        self._update = _changeable(table.table).update_schema(allow_incompatible_changes=False, case_sensitive=False)
 
     def __enter__(self) -> SchemaChange:
         return self
@@ -115,6 +116,15 @@ class SchemaChange:
             change(*arguments)
         except CLIENT_ERRORS as error:
             raise SchemaError(f"{self._table.name}: {one_line(error)}") from None
+
+
+def _changeable(table: Table) -> Table:
+    """Without the specs whose columns are gone: a new column may have the name of one, which PyIceberg refuses."""
+    metadata = table.metadata
+    ids = index_by_id(metadata.schema())
+    live = [spec for spec in metadata.partition_specs if all(each.source_id in ids for each in spec.fields)]
+    trimmed = metadata.model_copy(update={"partition_specs": live})
+    return Table(table.name(), trimmed, table.metadata_location, table.io, table.catalog)
 
 
 def _text(column: Path) -> str:

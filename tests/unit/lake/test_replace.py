@@ -13,6 +13,7 @@ from penstock.errors import ConflictError
 from penstock.lake.create import define
 from penstock.lake.layout.coalesce import Coalesce
 from penstock.lake.replace import Replacement
+from penstock.lake.schema_change import SchemaChange
 from penstock.maps.shred_rule import as_rules
 
 
@@ -89,3 +90,20 @@ def test_an_abandoned_replacement_leaves_no_file(lake: Any, tmp_path: Path) -> N
     new.abort()
     assert set((tmp_path / "lake").rglob("*.parquet")) == before
     assert lake.table("web.t").count() == 3
+
+
+def test_columns_of_a_replaced_table_change_though_an_old_spec_has_their_names(lake: Any) -> None:
+    table = lake.table("web.t")
+    new = replacement(table, "n int, app string", ["bucket(4, n)"])
+    new.write(pa.table({"n": pa.array([7], pa.int32()), "app": ["x"]}))
+    new.commit()
+    table = lake.table("web.t")
+    with SchemaChange(table) as schema:
+        schema.add(("more",), pa.int32())
+    with SchemaChange(table) as schema:
+        schema.rename(("app",), "site")
+    with SchemaChange(table) as schema:
+        schema.add(("app",), pa.string())
+    assert table.arrow().to_pylist() == [{"n": 7, "site": "x", "more": None, "app": None}]
+    table.append(table.arrow())
+    assert lake.table("web.t").count() == 2
