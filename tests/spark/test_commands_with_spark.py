@@ -16,9 +16,14 @@ from tests.fixtures.processes import PATIENCE, PENSTOCK, wait_until
 
 SEVERAL = """
 import json, sys
+import penstock
 from click.testing import CliRunner
 from penstock.cli.main import main
 told = [CliRunner().invoke(main, ["sql", query, "--json"]) for query in sys.argv[1:]]
+try:
+    penstock.session().range(1).select("nope")
+except Exception:
+    pass
 print(json.dumps([(each.exit_code, each.stdout, each.stderr) for each in told]))
 """
 

@@ -55,10 +55,19 @@ def session(
     start(options)
     spark = SparkSession.builder.config(map=options).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
+    _silence_errors()
     attach(spark, lake)
     if lake is not None:
         spark.catalog.setCurrentCatalog(_LAKE)
     return spark
+
+
+def _silence_errors() -> None:
+    """PySpark writes every error of a query to stderr as well, as thousands of characters of JSON."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel("CRITICAL")
 
 
 def attach(spark: SparkSession, lake: Lake | str | None = None, name: str = _LAKE) -> SparkSession:
