@@ -6,16 +6,19 @@ What Iceberg has too is judged by its own runtime: `interop/test_sql_judges.py`.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyspark
 import pytest
+from pyspark.errors import AnalysisException
 
 import penstock
-from penstock.errors import PenstockWarning
+from penstock.errors import LakeError, PenstockWarning
 from penstock.tables.file_metadata import spark_url
 from tests.spark.hive_layouts import read_by
 
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 CATALOG = "statements"
+SPARK = tuple(map(int, pyspark.__version__.split(".")[:2]))
 _numbers = itertools.count(1)
 
 
@@ -183,6 +187,57 @@ def test_hive_layout_is_a_table(sql: Sql, name: str, layout: Path) -> None:
     assert "files of" in message_of(sql, f"DROP TABLE {name} PURGE") or sql(f"SELECT count(*) FROM {name}")
     sql(f"DROP TABLE IF EXISTS {name}")
     assert files_below(layout) == before
+
+
+@pytest.mark.filterwarnings("ignore:.*partitioned as one branch shows")
+def test_layouts_are_declared_in_all_of_sparks_ways(sql: Sql, lake: penstock.Lake, name: str, layout: Path) -> None:
+    before = files_below(layout.parent)
+    place = f"LOCATION '{layout}'"
+    ways = [
+        f"CREATE EXTERNAL TABLE {{}} (id bigint, dt date, app string) PARTITIONED BY (dt, app) {place}",
+        f"CREATE TABLE {{}} (id bigint) PARTITIONED BY (dt date, app string) STORED AS PARQUET {place}",
+        f"CREATE TABLE {{}} USING parquet OPTIONS (max_partitions 70, timezone 'Europe/Paris') {place}",
+    ]
+    for i, way in enumerate(ways):
+        sql(way.format(f"{name}_{i}"))
+        assert sql(f"SELECT id FROM {name}_{i} WHERE dt = DATE'2026-01-02' AND app = 'c'") == [(22,)], way
+    options: Any = lake.table(f"web.{name}_2")
+    assert (options.limits.max_partitions, options.context.timezone) == (70, "Europe/Paris")
+    ((text,),) = sql(f"SHOW CREATE TABLE {name}_2")
+    sql(f"DROP TABLE {name}_2")
+    sql(text)
+    assert lake.table(f"web.{name}_2").limits.max_partitions == 70
+    described = {row[0]: row[1] for row in sql(f"DESCRIBE EXTENDED {name}_0")}
+    assert (described["Type"], described["Provider"]) == ("EXTERNAL", "parquet")
+    assert described["Location"].endswith(str(layout))
+    assert sql(f"SELECT app, files FROM web.{name}_0.logical_partitions WHERE dt = DATE'2026-01-02' AND app = 'c'") == [
+        ("c", 1)
+    ]
+    assert f"web.{name}_0" in message_of(sql, f"SELECT * FROM web.{name}_0.snapshots")
+    assert files_below(layout.parent) == before
+
+
+@pytest.mark.filterwarnings("ignore:.*partitioned as one branch shows")
+def test_what_is_no_layout_is_refused_and_puts_no_table_among_its_files(
+    sql: Sql, lake: penstock.Lake, name: str, layout: Path, tmp_path: Path
+) -> None:
+    before = set(layout.rglob("*"))
+    sql(f"CREATE EXTERNAL TABLE {name}_1 USING parquet LOCATION '{layout}'")
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "plain.parquet")
+    for statement in (
+        "CREATE TABLE {} (id int) STORED AS ORC",
+        "CREATE TABLE {} (id int) ROW FORMAT DELIMITED FIELDS TERMINATED BY ','",
+        f"CREATE TABLE {{}} (id bigint) USING parquet LOCATION '{tmp_path}'",
+        f"CREATE TABLE {{}} USING parquet OPTIONS (max_partition 7) LOCATION '{layout}'",
+        f"CREATE TABLE {{}} USING parquet LOCATION '{layout}/new' AS SELECT 1 AS id",
+        f"CREATE TABLE {{}} (id bigint) LOCATION '{layout}'",
+        f"CREATE TABLE {{}} (id bigint) LOCATION '{layout}/dt=2026-01-01'",
+        f"CREATE TABLE {{}} (id bigint) LOCATION '{tmp_path}'",
+    ):
+        assert f"web.{name}" in message_of(sql, statement.format(name)), statement
+    assert not lake.has_table(f"web.{name}")
+    assert set(layout.rglob("*")) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["plain.parquet"]
 
 
 # Other statements
@@ -434,3 +489,123 @@ def test_what_show_create_table_answers_creates_the_same_table(sql: Sql, lake: p
     assert sql(f"SELECT * FROM {name}_2") == []
     computed = "'penstock.map.shredding.sidecars' = '{}'"
     assert f"web.{name}" in message_of(sql, f"ALTER TABLE {name} SET TBLPROPERTIES ({computed})")
+
+
+def test_columns_without_null_are_read_and_written(sql: Sql, name: str) -> None:
+    """Spark refuses a write whose rows may be NULL after a rule of ours, though they were not before it."""
+    sql(f"CREATE TABLE {name} (id bigint NOT NULL, s struct<a: int NOT NULL>)")
+    sql(f"INSERT INTO {name} VALUES (1, named_struct('a', 1)), (2, NULL)")
+    sql(f"FROM {name} INSERT INTO {name} SELECT * INSERT INTO {name} SELECT id + 10, s WHERE id = 1")
+    sql(f"INSERT OVERWRITE {name} SELECT * FROM {name} WHERE s IS NOT NULL")
+    assert sql(f"SELECT id, count(*), min(s.a) FROM {name} GROUP BY id ORDER BY id") == [(1, 2, 1), (11, 1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "column"),
+    [
+        ("SELECT if(id = 7, NULL, id), NULL FROM range(10)", "id"),
+        ("SELECT id, named_struct('a', if(id = 7, NULL, 1)) FROM range(10)", "s.a"),
+    ],
+)
+def test_null_where_there_must_be_none_is_one_line(sql: Sql, name: str, rows: str, column: str) -> None:
+    sql(f"CREATE TABLE {name} (id bigint NOT NULL, s struct<a: int NOT NULL>)")
+    assert message_of(sql, f"INSERT INTO {name} {rows}").startswith(f"column {column} of web.{name} is NOT NULL")
+    assert sql(f"SELECT * FROM {name}") == []
+
+
+def test_columns_change_after_the_table_was_replaced(sql: Sql, name: str) -> None:
+    sql(f"CREATE TABLE {name} PARTITIONED BY (app) AS SELECT 1 AS id, 'a' AS app")
+    sql(f"CREATE OR REPLACE TABLE {name} PARTITIONED BY (bucket(2, id)) AS SELECT 2 AS id, 'b' AS app")
+    sql(f"ALTER TABLE {name} ADD COLUMN more int")
+    sql(f"ALTER TABLE {name} RENAME COLUMN app TO application")
+    sql(f"ALTER TABLE {name} ADD COLUMN app string")
+    assert sql(f"SELECT id, application, more, app FROM {name}") == [(2, "b", None, None)]
+
+
+def test_namespaces_are_found_in_any_case(sql: Sql, lake: penstock.Lake, name: str) -> None:
+    sql(f"CREATE TABLE WEB.{name} (id int)")
+    assert lake.has_table(f"web.{name}")
+    assert sql(f"SHOW TABLES IN Web LIKE '{name}'") == [("Web", name, False)]
+    sql(f"ALTER TABLE WEB.{name} RENAME TO Web.{name}_2")
+    assert lake.has_table(f"web.{name}_2")
+    with pytest.raises(AnalysisException, match="SCHEMA_ALREADY_EXISTS"):
+        sql("CREATE NAMESPACE WEB")
+    assert "WEB" not in {row[0] for row in sql(f"SHOW NAMESPACES IN {CATALOG}")}
+    assert "web.a.b" in message_of(sql, "CREATE TABLE web.`a.b` (id int)")
+
+
+@pytest.mark.parametrize("option", ["snapshot-id", "as-of-timestamp", "branch", "tag", "start-snapshot-id", "where"])
+def test_options_that_would_read_other_rows_are_refused(
+    session: SparkSession, sql: Sql, name: str, option: str
+) -> None:
+    sql(f"CREATE TABLE {name} (id int)")
+    with pytest.raises(LakeError, match=f"web.{name} is not read with the option '{option}'"):
+        session.read.option(option, "1").table(f"web.{name}").collect()
+
+
+DOES_NOTHING = [
+    "ANALYZE TABLE {} COMPUTE STATISTICS",
+    "ANALYZE TABLE {} COMPUTE STATISTICS FOR ALL COLUMNS",
+    "MSCK REPAIR TABLE {}",
+    "ALTER TABLE {} RECOVER PARTITIONS",
+]
+REFUSED = [
+    "ALTER TABLE {} ADD PARTITION (app = 'new')",
+    "ALTER TABLE {} DROP PARTITION (app = 'a')",
+    "TRUNCATE TABLE {} PARTITION (app = 'a')",
+    "ALTER TABLE {} PARTITION (app = 'a') RENAME TO PARTITION (app = 'z')",
+    "LOAD DATA INPATH '/x' INTO TABLE {}",
+    "ALTER TABLE {} SET SERDE 'x'",
+    "ALTER TABLE {} ALTER COLUMN id SET DEFAULT 5",
+]
+REFUSED_BY_NEWER_SPARK = ["ALTER TABLE {} ADD CONSTRAINT c CHECK (id > 0)"]  # 4.0 does not parse it
+
+
+def test_statements_without_effect_say_so(sql: Sql, name: str) -> None:
+    sql(f"CREATE TABLE {name} (id int, app string) PARTITIONED BY (app)")
+    for statement in DOES_NOTHING:
+        with pytest.warns(PenstockWarning, match=f"{name}: .* nothing was done"):
+            assert sql(statement.format(name)) == [], statement
+
+
+def test_statements_about_partitions_and_files_name_the_table(sql: Sql, name: str) -> None:
+    sql(f"CREATE TABLE {name} AS SELECT 1 AS id, 'a' AS app")
+    sql(f"CREATE OR REPLACE TABLE {name} PARTITIONED BY (app) AS SELECT 1 AS id, 'a' AS app")
+    for statement in [*REFUSED, *(REFUSED_BY_NEWER_SPARK if SPARK >= (4, 1) else [])]:
+        assert f"web.{name}" in message_of(sql, statement.format(name)), statement
+    assert sql(f"SELECT * FROM {name}") == [(1, "a")]
+
+
+def test_functions_are_listed_and_missing_ones_are_spark_errors(sql: Sql) -> None:
+    assert sql("SHOW FUNCTIONS LIKE 'abs'")
+    with pytest.raises(AnalysisException, match="UNRESOLVED_ROUTINE"):
+        sql("SELECT nofunction(1)")
+
+
+def test_plan_says_what_files_were_skipped_by(sql: Sql, kinds: dict[str, str]) -> None:
+    for table, summary in (
+        (kinds["managed"], r"penstock:/1 of 16 files, skipped 12 by partition, 3 by bounds of id"),
+        (kinds["hive"], r"penstock:/4 of 4 files, \d lists, \d+ of \d+ directories"),
+    ):
+        ((plan,),) = sql(f"EXPLAIN SELECT * FROM {table} WHERE app = 'a' AND id > 30")
+        assert re.search(summary, plan), plan
+
+
+# CREATE TABLE LIKE
+
+
+def test_table_like_another_has_its_columns_partitions_and_rules(
+    session: SparkSession, sql: Sql, lake: penstock.Lake, name: str
+) -> None:
+    jvm: Any = session._jvm
+    methods = jvm.java.lang.Class.forName("org.apache.spark.sql.connector.catalog.TableCatalog").getMethods()
+    if "createTableLike" not in {method.getName() for method in methods}:
+        pytest.skip("this Spark has no such statement for catalogs")
+    sql(COALESCED.format(name))
+    sql(f"INSERT INTO {name} VALUES (1, 'a', map('k', 'v'))")
+    sql(f"CREATE TABLE {name}_2 LIKE {name}")
+    assert sql(f"DESCRIBE {name}_2") == sql(f"DESCRIBE {name}")
+    assert lake.table(f"web.{name}_2").coalesce == penstock.Coalesce("app")
+    assert list(lake.table(f"web.{name}_2").shred) == ["headers"]
+    assert sql(f"SELECT * FROM {name}_2") == []
+    sql(f"CREATE TABLE IF NOT EXISTS {name}_2 LIKE {name}")

@@ -42,6 +42,15 @@ class Namespaces:
         with clear_errors("the catalog", {}):
             return self.lake.has_catalog() and bool(self.lake.catalog.namespace_exists(name))
 
+    def spelled(self, name: str) -> str:
+        """A name as the lake spells it, where it is written in other case and only one fits; else as it is."""
+        found = ""
+        for part in name.split(".") if name else ():
+            known = [each.rpartition(".")[2] for each in self.names(found)]
+            alike = [each for each in known if each.lower() == part.lower()]
+            found = f"{found}.".lstrip(".") + (alike[0] if len(alike) == 1 and part not in known else part)
+        return found
+
     def properties(self, name: str) -> dict[str, str]:
         """The properties of a namespace."""
         self.check(name)

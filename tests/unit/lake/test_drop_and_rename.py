@@ -131,6 +131,22 @@ def test_namespaces_are_those_of_tables_and_of_layouts(lake: Any, tmp_path: Path
     assert lake.namespaces.properties("raw") == {}
 
 
+def test_namespaces_are_spelled_as_the_lake_has_them(lake: Any) -> None:
+    lake.create_namespace("web.Inner")
+    lake.create_namespace("Two")
+    lake.create_namespace("two")
+    names = {
+        "WEB": "web",
+        "web": "web",
+        "Web.INNER": "web.Inner",
+        "WEB.new": "web.new",
+        "TWO": "TWO",
+        "two": "two",
+        "": "",
+    }
+    assert {name: lake.namespaces.spelled(name) for name in names} == names
+
+
 def test_a_namespace_is_created_once(lake: Any) -> None:
     with pytest.raises(NamespaceExistsError, match=r"there is a namespace web already"):
         lake.create_namespace("web")

@@ -20,11 +20,12 @@ from penstock.errors import (
 from penstock.spark.catalog.lakes import attached_lake, open_lake
 from penstock.spark.catalog.metadata_tables import metadata_table
 from penstock.spark.catalog.new_tables import as_new_table, create_table
+from penstock.spark.catalog.not_null import clear_nulls
 from penstock.spark.catalog.open_tables import handles
 from penstock.spark.catalog.procedures import call_procedure, describe_procedure, procedure_names
 from penstock.spark.catalog.staged_tables import CreatedTable, ReplacedTable, stage
 from penstock.spark.catalog.table_changes import alter_table
-from penstock.spark.catalog.versions import TableVersion, table_name, version_of
+from penstock.spark.catalog.versions import TableVersion, is_name, new_name, table_name, version_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,6 +42,29 @@ _KINDS: dict[type[PenstockError], str] = {
     NamespaceNotFoundError: "no-namespace",
     NamespaceExistsError: "namespace-exists",
     NamespaceNotEmptyError: "namespace-not-empty",
+}
+_NEEDLESS = "files have their statistics and partitions from every write"
+_ROWS = "use DELETE and INSERT, or table.overwrite(rows, where=…)"
+_INSTEAD = {
+    "UPDATE": _ROWS,
+    "MERGE INTO": _ROWS,
+    "ADD PARTITION": "insert rows: partitions exist as long as they have some",
+    "DROP PARTITION": "write DELETE FROM … WHERE",
+    "TRUNCATE PARTITION": "write DELETE FROM … WHERE",
+    "RENAME PARTITION": "INSERT the rows with the new value, and DELETE those with the old one",
+    "LOAD DATA": "INSERT INTO … SELECT * FROM parquet.`path`",
+    "CREATE INDEX": "set which partitions share files and which keys have columns: CALL system.advise",
+    "CLUSTER BY": "partition the table, and let partitions share files: set_coalesce",
+}
+# Options of a read that other catalogs know; without a word they would give another version's rows, or all.
+_NO_OPTIONS = {
+    "snapshot-id": "VERSION AS OF, or option('versionAsOf', …)",
+    "as-of-timestamp": "TIMESTAMP AS OF, or option('timestampAsOf', …)",
+    "branch": "VERSION AS OF 'branch', or option('versionAsOf', …)",
+    "tag": "VERSION AS OF 'tag', or option('versionAsOf', …)",
+    "start-snapshot-id": "readStream.table with option('from', …)",
+    "end-snapshot-id": "readStream.table with option('from', …)",
+    "where": "DataFrame.where(…), which prunes",
 }
 _DEFAULT = "default"  # where JDBC clients begin; it can be used though it has no tables
 
@@ -62,7 +86,7 @@ class Catalog:
         return answer
 
     def _tables(self, lake: Lake, request: Request) -> Answer:
-        namespace = ".".join(request["namespace"])
+        namespace = _spelled(lake, request["namespace"])
         names = [name.rpartition(".")[2] for name in lake.tables() if name.rpartition(".")[0] == namespace]
         if not names and namespace not in ("", _DEFAULT):
             lake.namespaces.check(namespace)
@@ -70,7 +94,7 @@ class Catalog:
 
     def _exists(self, lake: Lake, request: Request) -> Answer:
         parts = request["table"]
-        return {"exists": lake.has_table(table_name(lake, parts)) if len(parts) > 1 else False}
+        return {"exists": is_name(parts) and lake.has_table(table_name(lake, parts))}
 
     def _load(self, lake: Lake, request: Request) -> Answer:
         opened = metadata_table(lake, request["table"])
@@ -82,11 +106,11 @@ class Catalog:
         return _kept(opened)
 
     def _create(self, lake: Lake, request: Request) -> Answer:
-        create_table(lake, as_new_table(request["table"], request))
+        create_table(lake, as_new_table(new_name(lake, request["table"]), request))
         return _kept(version_of(lake, request["table"], None, None))
 
     def _stage(self, lake: Lake, request: Request) -> Answer:
-        return _kept(stage(lake, as_new_table(request["table"], request), request["verb"]))
+        return _kept(stage(lake, as_new_table(new_name(lake, request["table"]), request), request["verb"]))
 
     _stage_create = _stage_replace = _stage_create_or_replace = _stage
 
@@ -110,33 +134,35 @@ class Catalog:
         return {"dropped": True}
 
     def _rename(self, lake: Lake, request: Request) -> Answer:
-        lake.rename_table(table_name(lake, request["table"]), ".".join(request["to"]))
+        lake.rename_table(table_name(lake, request["table"]), new_name(lake, request["to"]))
         return {}
 
     def _namespaces(self, lake: Lake, request: Request) -> Answer:
-        return {"names": [name.split(".") for name in lake.namespaces.names(".".join(request["parent"]))]}
+        return {"names": [name.split(".") for name in lake.namespaces.names(_spelled(lake, request["parent"]))]}
 
     def _namespace(self, lake: Lake, request: Request) -> Answer:
-        name = ".".join(request["namespace"])
+        name = _spelled(lake, request["namespace"])
         if name == _DEFAULT and not lake.namespaces.exists(name):
             return {"properties": {}}
         return {"properties": lake.namespaces.properties(name)}
 
     def _create_namespace(self, lake: Lake, request: Request) -> Answer:
-        lake.create_namespace(".".join(request["namespace"]), request["properties"])
+        lake.create_namespace(_spelled(lake, request["namespace"]), request["properties"])
         return {}
 
     def _alter_namespace(self, lake: Lake, request: Request) -> Answer:
-        lake.namespaces.change(".".join(request["namespace"]), request["set"], request["removed"])
+        lake.namespaces.change(_spelled(lake, request["namespace"]), request["set"], request["removed"])
         return {}
 
     def _drop_namespace(self, lake: Lake, request: Request) -> Answer:
-        lake.namespaces.drop(".".join(request["namespace"]), cascade=request["cascade"])
+        lake.namespaces.drop(_spelled(lake, request["namespace"]), cascade=request["cascade"])
         return {}
 
     def _read(self, lake: Lake, request: Request) -> Answer:
         spark = self._session(self._questions.held(request["session"]))
-        rows = handles.get(request["handle"]).rows(spark, request["hidden"])
+        opened = handles.get(request["handle"])
+        _check_options(opened.name, request["options"])
+        rows = opened.rows(spark, request["hidden"])
         return {"rows": self._questions.hold(rows._jdf)}
 
     def _partitions(self, lake: Lake, request: Request) -> Answer:
@@ -151,8 +177,8 @@ class Catalog:
     def _sink(self, lake: Lake, request: Request) -> Answer:
         return {"options": _version(request).sink()}
 
-    def _analyze(self, lake: Lake, request: Request) -> Answer:
-        message = f"ANALYZE {request['name']}: every write keeps the statistics of its files, so nothing was done"
+    def _needless(self, lake: Lake, request: Request) -> Answer:
+        message = f"{request['statement']} {request['name']}: {_NEEDLESS}, so nothing was done"
         warnings.warn(message, PenstockWarning, stacklevel=1)
         return {}
 
@@ -163,7 +189,8 @@ class Catalog:
         rows = DataFrame(frame, self._session(frame.sparkSession()))
         statement = request.get("statement")
         opened = handles.get(request["handle"])
-        opened.change(request["mode"], None if statement is None else json.loads(statement), rows)
+        with clear_nulls(opened.name):
+            opened.change(request["mode"], None if statement is None else json.loads(statement), rows)
         return {}
 
     def _truncate(self, lake: Lake, request: Request) -> Answer:
@@ -171,8 +198,10 @@ class Catalog:
         return {}
 
     def _unsupported(self, lake: Lake, request: Request) -> Answer:
-        message = f"{request['statement']} on {request['name']} is not supported yet"
-        raise LakeError(message, hint="use DELETE and INSERT, or table.overwrite(rows, where=…)")
+        opened = handles.get(request["handle"])
+        opened.for_writing()  # where nothing is written, that is what to say
+        message = f"{opened.name} does not support {request['statement']}"
+        raise LakeError(message, hint=_INSTEAD.get(request["statement"], "see the SQL reference"))
 
     def _procedure(self, lake: Lake, request: Request) -> Answer:
         return describe_procedure(request["name"])
@@ -193,6 +222,16 @@ class Catalog:
 def error_kind(error: PenstockError) -> str:
     """Which of Spark's own errors means the same; empty when there is none."""
     return _KINDS.get(type(error), "")
+
+
+def _spelled(lake: Lake, namespace: Sequence[str]) -> str:
+    return lake.namespaces.spelled(".".join(namespace))
+
+
+def _check_options(name: str, options: Mapping[str, str]) -> None:
+    unknown = next((key for key in options if key.lower() in _NO_OPTIONS), None)
+    if unknown is not None:
+        raise LakeError(f"{name} is not read with the option {unknown!r}", hint=f"use {_NO_OPTIONS[unknown.lower()]}")
 
 
 def _kept(opened: Any) -> Answer:

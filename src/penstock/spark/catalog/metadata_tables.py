@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from penstock.errors import LakeError
+from penstock.lake.managed_table import ManagedTable
 from penstock.spark.catalog.row_changes import FILE
 from penstock.spark.catalog.table_facts import facts, spark_schema
 from penstock.spark.catalog.versions import table_name
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from penstock.lake.lake import Lake
-    from penstock.lake.managed_table import ManagedTable
 
 # Iceberg's, by PyIceberg; `logical_partitions` and `hot_keys` are what only Penstock knows.
 _ICEBERG = (
@@ -36,6 +36,8 @@ _ICEBERG = (
     "partitions",
     "metadata_log_entries",
 )
+
+_OF_LAYOUTS = ("logical_partitions",)
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def _hot_keys(table: ManagedTable) -> pa.Table:
     return pa.table(columns, names=["column", "key", "mode"])
 
 
-METADATA_TABLES: dict[str, Callable[[ManagedTable], pa.Table]] = {
+METADATA_TABLES: dict[str, Callable[[Any], pa.Table]] = {
     **{name: _of_iceberg(name) for name in _ICEBERG},
     "logical_partitions": lambda table: table.partitions(),
     "hot_keys": _hot_keys,
@@ -114,7 +116,9 @@ def metadata_table(lake: Lake, parts: Sequence[str]) -> MetadataTable | None:
     name = table_name(lake, parts[:-1])
     if not lake.has_table(name):
         return None
-    table = lake.writable_table(name)
+    table = lake.table(name)
+    if not isinstance(table, ManagedTable) and kind not in _OF_LAYOUTS:
+        raise LakeError(f"{name} is a Hive layout, which has no {kind}", hint=f"it has {name}.{_OF_LAYOUTS[0]}")
     return MetadataTable(f"{name}.{kind}", _plain(METADATA_TABLES[kind](table)))
 
 

@@ -6,21 +6,19 @@ A table of Parquet files at a LOCATION, `USING parquet`, is a Hive layout that i
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from penstock.errors import LakeError, TableExistsError
-from penstock.expr.sql_text import quote_name
-from penstock.expr.types import type_name
 from penstock.lake.layout.coalesce import BELOW, COLUMNS, FIELD_IDS, RECORD, VALUES, Coalesce
 from penstock.maps.name_lists import read_names
 from penstock.maps.shred_rule import Shred, is_property
 from penstock.maps.shred_rule import from_properties as shred_rules
+from penstock.spark.catalog.layouts import check_place, layout
 from penstock.spark.write.write_job import arrow_schema
-from penstock.tables.hive.hive_table import hive
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
@@ -30,7 +28,17 @@ if TYPE_CHECKING:
 _PROVIDERS = ("penstock", "iceberg")
 _LAYOUTS = ("parquet", "hive")
 # What Spark puts among the properties of a table and does not belong there.
-_SPARKS = ("provider", "owner", "external", "is_managed_location", "location", "table_type", "collation")
+_SPARKS = (
+    "provider",
+    "owner",
+    "external",
+    "is_managed_location",
+    "location",
+    "table_type",
+    "collation",
+    "current-snapshot-id",
+)
+_OF_FILES = ("hive.stored-as", "hive.serde", "hive.input-format", "hive.output-format")  # STORED AS and ROW FORMAT
 _DEFAULTS = "CURRENT_DEFAULT"
 _COALESCE = "penstock.coalesce."
 COMPUTED = ("penstock.map.shredding.", FIELD_IDS)  # what Penstock keeps about the rules
@@ -47,27 +55,19 @@ class NewTable:
     shred: Mapping[str, Shred]
     properties: Mapping[str, str]
     location: str | None
-    provider: str
-
-    @property
-    def is_layout(self) -> bool:
-        """Whether it is a tree of Parquet files that exists; without a place, Parquet is only Spark's default."""
-        return self.provider in _LAYOUTS and self.location is not None
+    is_layout: bool  # a tree of Parquet files that exists; without a place, Parquet is only Spark's default
 
 
-def as_new_table(parts: Sequence[str], request: Mapping[str, Any]) -> NewTable:
+def as_new_table(name: str, request: Mapping[str, Any]) -> NewTable:
     """Read a statement; an error for what a table cannot be."""
-    name, given = ".".join(parts), request["properties"]
-    if len(parts) < 2 or any("." in part or not part for part in parts):
-        raise LakeError(f"invalid table name {name!r}", hint="write namespace.name")
-    provider = str(given.get("provider", "penstock")).lower()
-    if provider not in (*_PROVIDERS, *_LAYOUTS):
-        hint = "leave USING out, or write USING penstock; USING parquet with a LOCATION declares a Hive layout"
-        raise LakeError(f"CREATE TABLE {name}: there are no tables of {provider!r}", hint=hint)
+    given = request["properties"]
+    provider = _provider(name, given)
     options = {key for key in given if key.startswith("option.")}
     properties = {key: value for key, value in given.items() if key not in _SPARKS and key not in options}
-    properties = {key: value for key, value in properties.items() if f"option.{key}" not in options}
-    properties = {key: value for key, value in properties.items() if not key.startswith(COMPUTED)}
+    properties = {key: value for key, value in properties.items() if not key.startswith((*COMPUTED, *_OF_FILES))}
+    is_layout = provider in _LAYOUTS and "location" in given
+    if not is_layout:
+        properties = {key: value for key, value in properties.items() if f"option.{key}" not in options}
     return NewTable(
         name,
         _schema(name, request["schema"]),
@@ -76,13 +76,30 @@ def as_new_table(parts: Sequence[str], request: Mapping[str, Any]) -> NewTable:
         shred_rules(properties),
         {key: value for key, value in properties.items() if not is_rule(key)},
         given.get("location"),
-        provider,
+        is_layout,
     )
+
+
+def _provider(name: str, given: Mapping[str, str]) -> str:
+    """Whose table it is: by USING, or STORED AS; one that is EXTERNAL without them is a layout."""
+    stored = given.get("hive.stored-as", "")
+    if stored.lower() != "parquet" and any(key in _OF_FILES or key.endswith(".delim") for key in given):
+        hint = "STORED AS PARQUET with a LOCATION declares a Hive layout; leave it out for a table of the lake"
+        written = f"STORED AS {stored}" if stored else "ROW FORMAT"
+        raise LakeError(f"CREATE TABLE {name}: there are no tables that are {written}", hint=hint)
+    default = "parquet" if stored or given.get("external") == "true" else "penstock"
+    provider = str(given.get("provider", default)).lower()
+    if provider not in (*_PROVIDERS, *_LAYOUTS):
+        hint = "leave USING out, or write USING penstock; USING parquet with a LOCATION declares a Hive layout"
+        raise LakeError(f"CREATE TABLE {name}: there are no tables of {provider!r}", hint=hint)
+    return provider
 
 
 def create_table(lake: Lake, new: NewTable) -> None:
     """Create a table, or declare a layout."""
     if not new.is_layout:
+        if new.location is not None:
+            check_place(lake, new.name, new.location)
         lake.create_table(
             new.name,
             new.schema,
@@ -95,7 +112,7 @@ def create_table(lake: Lake, new: NewTable) -> None:
         return
     if lake.has_table(new.name):
         raise TableExistsError(f"there is a table {new.name} already", hint="choose another name")
-    lake.register(new.name, _layout(new))
+    lake.register(new.name, layout(new.name, new.location or "", new.schema, new.partition_by, new.properties))
 
 
 def is_rule(name: str) -> bool:
@@ -159,16 +176,3 @@ def _leaves(kind: DataType) -> Iterator[DataType]:
         yield from _leaves(kind.valueType)
     else:
         yield kind
-
-
-def _layout(new: NewTable) -> Any:
-    odd = next((text for text in new.partition_by if "(" in text), None)
-    if odd is not None:
-        raise LakeError(
-            f"{new.name}: a Hive layout is not partitioned by {odd}", hint="name the columns of directories"
-        )
-    names = [text.strip("`") for text in new.partition_by]
-    by = ", ".join(f"{quote_name(name)} {type_name(new.schema.field(name).type)}" for name in names)
-    own = pa.schema([field for field in new.schema if field.name not in names])
-    assert new.location is not None
-    return hive(new.location, by or "", own if len(own) else None)

@@ -55,11 +55,12 @@ def stage(lake: Lake, new: NewTable, verb: str) -> CreatedTable | ReplacedTable:
         raise TableExistsError(f"there is a table {new.name} already", hint="choose another name")
     if verb == "stage-replace" and not exists:
         raise TableNotFoundError(f"no table {new.name!r}", hint="write CREATE TABLE")
+    if new.is_layout:
+        hint = "write CREATE TABLE without AS; penstock ingest writes the rows of a layout to a table"
+        raise LakeError(f"{new.name} is declared as a Hive layout, which is not written or replaced", hint=hint)
     if not exists:
         create_table(lake, new)
         return CreatedTable(lake, new.name, lake.table(new.name), False)
-    if new.is_layout:
-        raise LakeError(f"{new.name} cannot be replaced by a Hive layout", hint="drop it, and create the layout")
     current = lake.writable_table(new.name)
     definition = define(new.schema, new.partition_by, new.coalesce, new.shred, new.properties, current.table.metadata)
     replacement = Replacement.of(current, definition)

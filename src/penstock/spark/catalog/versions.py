@@ -10,11 +10,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import LakeError, TableNotFoundError
+from penstock.spark.catalog.layouts import layout_options
 from penstock.spark.catalog.row_changes import FILE, change_rows
 from penstock.spark.catalog.table_facts import facts, spark_schema
 from penstock.spark.scan.planner import plain_values
 from penstock.stream.feed import Feed
 from penstock.stream.stream_options import as_options
+from penstock.tables.hive.hive_table import HiveTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -51,9 +53,12 @@ class TableVersion:
         return {**own, "partitions": spark_schema(self.table.partition_schema(), {})}
 
     def _place(self) -> dict[str, str]:
-        """Whether the catalog chose the table's folder: then SHOW CREATE TABLE leaves it out."""
+        """For SHOW CREATE TABLE: whose table it is, and whether the catalog chose its folder, which is left out."""
+        if isinstance(self.table, HiveTable):
+            return {"provider": "parquet", "external": "true", **layout_options(self.table)}
         location = self.table.properties().get("location", "")
-        return {"is_managed_location": "true"} if location.endswith(self.name.replace(".", "/")) else {}
+        is_chosen = location.endswith(self.name.replace(".", "/"))
+        return {"provider": "penstock", **({"is_managed_location": "true"} if is_chosen else {})}
 
     def rows(self, spark: SparkSession, hidden: Sequence[str]) -> DataFrame:
         """All rows; `hidden` columns, which are not in the schema, come behind."""
@@ -105,10 +110,22 @@ def version_of(lake: Lake, parts: Sequence[str], version: str | None, micros: in
     return TableVersion(lake, name, copy(table), False)
 
 
+def is_name(parts: Sequence[str]) -> bool:
+    """Whether a table may have this name: a namespace, and no dots inside of names."""
+    return len(parts) > 1 and not any("." in part or not part for part in parts)
+
+
+def new_name(lake: Lake, parts: Sequence[str]) -> str:
+    """The name for a new table, in a namespace as the lake spells it."""
+    if not is_name(parts):
+        raise LakeError(f"invalid table name {'.'.join(parts)!r}", hint="write namespace.name")
+    return f"{lake.namespaces.spelled('.'.join(parts[:-1]))}.{parts[-1]}"
+
+
 def table_name(lake: Lake, parts: Sequence[str]) -> str:
     """The name of a table as the lake spells it: Spark's users may write it in other case."""
     name = ".".join(parts)
-    if len(parts) < 2 or any("." in part or not part for part in parts):
+    if not is_name(parts):
         raise TableNotFoundError(f"no table {name!r}", hint="write namespace.name")
     if lake.has_table(name):
         return name

@@ -9,12 +9,14 @@ import java.util.Set;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.NonEmptyNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.connector.catalog.CatalogV2Util;
 import org.apache.spark.sql.connector.catalog.Column;
+import org.apache.spark.sql.connector.catalog.FunctionCatalog;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.NamespaceChange;
 import org.apache.spark.sql.connector.catalog.ProcedureCatalog;
@@ -23,6 +25,7 @@ import org.apache.spark.sql.connector.catalog.StagingTableCatalog;
 import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.connector.expressions.Transform;
@@ -30,7 +33,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** A lake as a catalog of Spark's. Python knows the tables; this class asks it, in Spark's words. */
-public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces, ProcedureCatalog {
+public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces, ProcedureCatalog, FunctionCatalog {
   private String name;
 
   public void initialize(String name, CaseInsensitiveStringMap options) {
@@ -47,8 +50,9 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces, Pro
     return name;
   }
 
+  /** Names of one part mean tables of this namespace, as in other catalogs. */
   public String[] defaultNamespace() {
-    return new String[0];
+    return new String[] {"default"};
   }
 
   // Tables
@@ -100,6 +104,26 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces, Pro
       throws TableAlreadyExistsException, NoSuchNamespaceException {
     return createTable(table, CatalogV2Util.v2ColumnsToStructType(columns), by, properties);
   }
+
+  // if TableCatalog.createTableLike
+  public Table createTableLike(Identifier table, org.apache.spark.sql.connector.catalog.TableInfo own, Table source)
+      throws TableAlreadyExistsException, NoSuchNamespaceException {
+    HashMap properties = new HashMap(source.properties());
+    String[] others = new String[] {"provider", "location", "external", "is_managed_location"};
+    for (int i = 0; i < others.length; i++) {
+      properties.remove(others[i]);
+    }
+    properties.keySet().removeIf(new OfOptions());
+    properties.putAll(own.properties());
+    return createTable(table, own.columns(), own.partitions(), properties);
+  }
+
+  private static class OfOptions implements java.util.function.Predicate {
+    public boolean test(Object property) {
+      return property.toString().startsWith("option.");
+    }
+  }
+  // end
 
   private JsonNode created(String verb, Identifier table, StructType schema, Transform[] by, Map properties)
       throws TableAlreadyExistsException, NoSuchNamespaceException {
@@ -272,6 +296,16 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces, Pro
 
   public Identifier[] listProcedures(String[] namespace) {
     return identifiers(namespace, Message.at(message("procedures").with("namespace", namespace).ask(), "names"));
+  }
+
+  // Functions: there are none, which is not an error
+
+  public Identifier[] listFunctions(String[] namespace) {
+    return new Identifier[0];
+  }
+
+  public UnboundFunction loadFunction(Identifier function) throws NoSuchFunctionException {
+    throw new NoSuchFunctionException(function);
   }
 
   private Message message(String verb) {

@@ -3,18 +3,19 @@ package io.penstock;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.Map;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases$;
-import org.apache.spark.sql.catalyst.analysis.ResolvedTable;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.KnownNotNull;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.optimizer.ReplaceExpressions$;
-import org.apache.spark.sql.catalyst.plans.logical.AnalyzeTable;
+import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -74,12 +75,12 @@ public class LakeRule extends Rule {
         return carried((DataSourceV2Relation) target(overwrite), table, "dynamic", null, overwrite.query());
       }
     }
-    if (plan instanceof AnalyzeTable && ((AnalyzeTable) plan).child() instanceof ResolvedTable) {
-      ResolvedTable resolved = (ResolvedTable) ((AnalyzeTable) plan).child();
-      if (resolved.table() instanceof LakeTable) {
-        new Message("analyze", ((LakeTable) resolved.table()).lake).with("name", resolved.table().name()).ask();
-        return new LocalRelation(PlannedFiles.seq(new ArrayList()), PlannedFiles.seq(new ArrayList()), false, scala.Option.empty());
-      }
+    if (plan instanceof V2WriteCommand && target((V2WriteCommand) plan) instanceof DataSourceV2Relation
+        && ((DataSourceV2Relation) target((V2WriteCommand) plan)).table() instanceof LakeTable) {
+      return plan; // Spark plans the query again when Python writes its rows
+    }
+    if (plan instanceof Command && !plan.children().isEmpty() && LakeCommands.isLeftOut((Command) plan)) {
+      return new LocalRelation(PlannedFiles.seq(new ArrayList()), PlannedFiles.seq(new ArrayList()), false, scala.Option.empty());
     }
     if (plan instanceof DataSourceV2Relation && table(plan) != null) {
       return scan((DataSourceV2Relation) plan, false);
@@ -92,7 +93,21 @@ public class LakeRule extends Rule {
       isChanged |= child != children.apply(i);
       changed.add(child);
     }
+    if (isChanged && plan instanceof V2WriteCommand) {
+      changed.set(0, notNull((LogicalPlan) changed.get(0), ((LogicalPlan) children.apply(0)).output()));
+    }
     return isChanged ? (LogicalPlan) plan.withNewChildren(PlannedFiles.seq(changed)) : plan;
+  }
+
+  /** The rows for a table of somebody else's that may want to know which columns have no NULL: scans do not say. */
+  private static LogicalPlan notNull(LogicalPlan rows, Seq wanted) {
+    ArrayList columns = new ArrayList();
+    for (int i = 0; i < wanted.size(); i++) {
+      AttributeReference column = (AttributeReference) wanted.apply(i);
+      Expression value = (Expression) rows.output().apply(i);
+      columns.add(value.nullable() && !column.nullable() ? alias(new KnownNotNull(value), column.name(), column) : value);
+    }
+    return new Project((Seq) PlannedFiles.seq(columns), rows);
   }
 
   /* `table()` of the class itself has two return types, which Janino does not tell apart. */
@@ -138,7 +153,7 @@ public class LakeRule extends Rule {
     if (withFiles) {
       hidden.add(FILE);
     }
-    LogicalPlan rows = rows(table, hidden);
+    LogicalPlan rows = rows(table, hidden, relation.options().asCaseSensitiveMap());
     ArrayList columns = new ArrayList();
     for (int i = 0; i < output.size(); i++) {
       AttributeReference wanted = (AttributeReference) output.apply(i);
@@ -152,11 +167,11 @@ public class LakeRule extends Rule {
   }
 
   /** The rows of a table, and behind them some columns that are not in its schema. */
-  private static LogicalPlan rows(LakeTable table, ArrayList hidden) {
+  private static LogicalPlan rows(LakeTable table, ArrayList hidden, Map options) {
     String session = Questions.hold(SparkSession.active());
     try {
       Message message = new Message("read", table.lake).with("handle", table.handle).with("session", session);
-      Dataset rows = (Dataset) Questions.drop(Message.text(message.with("hidden", hidden).ask(), "rows"));
+      Dataset rows = (Dataset) Questions.drop(Message.text(message.with("hidden", hidden).with("options", options).ask(), "rows"));
       LogicalPlan analyzed = EliminateSubqueryAliases$.MODULE$.apply(rows.queryExecution().analyzed());
       return (LogicalPlan) ReplaceExpressions$.MODULE$.apply(analyzed);
     } finally {
@@ -212,7 +227,7 @@ public class LakeRule extends Rule {
   }
 
   private static RuntimeException unsupported(String statement, LakeTable table) {
-    new Message("unsupported", table.lake).with("statement", statement).with("name", table.name()).ask();
+    table.refuse(statement);
     return new IllegalStateException(statement);
   }
 

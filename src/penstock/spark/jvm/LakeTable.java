@@ -161,20 +161,21 @@ public class LakeTable
   }
 
   public void createPartition(InternalRow partition, Map properties) {
-    refuse("ADD PARTITION");
+    refuse("ALTER TABLE … ADD PARTITION");
   }
 
   public boolean dropPartition(InternalRow partition) {
-    refuse("DROP PARTITION");
+    refuse("ALTER TABLE … DROP PARTITION");
     return false;
   }
 
   public void replacePartitionMetadata(InternalRow partition, Map properties) {
-    refuse("SET of a partition");
+    refuse("ALTER TABLE … PARTITION");
   }
 
-  private void refuse(String statement) {
-    new Message("unsupported", lake).with("statement", statement).with("name", name()).ask();
+  /** An error that says that there is no such statement for this table. */
+  public void refuse(String statement) {
+    new Message("unsupported", lake).with("statement", statement).with("handle", handle).ask();
   }
 
   public boolean truncateTable() {

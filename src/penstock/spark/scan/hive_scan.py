@@ -38,7 +38,7 @@ from penstock.spark.scan.hive_shredded import (
     unexpected,
     with_sidecars,
 )
-from penstock.spark.scan.planner import as_answer, by_partition, plain_values
+from penstock.spark.scan.planner import as_answer, by_partition, plain_values, summary_of
 from penstock.spark.scan.relation import of_format, relation
 from penstock.spark.scan.translate import translate
 from penstock.spark.session.session import gateway_of
@@ -83,8 +83,7 @@ class HiveFiles:
                     raise unexpected(file[0])
             own = [i for i, mapping in enumerate(file_mappings) if mapping == self.mapping]
             keys, files = [keys[i] for i in own], [files[i] for i in own]
-        summary = f"{len(files)} of {plan.report.files.total} files, {plan.report.list_calls} lists"
-        return as_answer(summary, by_partition(keys, files))
+        return as_answer(summary_of(plan.report, len(files)), by_partition(keys, files))
 
 
 @dataclass(frozen=True)

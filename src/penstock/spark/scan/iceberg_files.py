@@ -32,7 +32,7 @@ from penstock.spark.scan.iceberg_names import ABSENT, DELETED, LISTED
 from penstock.spark.scan.iceberg_nan import columns_without_nan
 from penstock.spark.scan.iceberg_shredded import MapClass
 from penstock.spark.scan.iceberg_storage import Places, spark_path
-from penstock.spark.scan.planner import as_answer, by_partition, plain_values
+from penstock.spark.scan.planner import as_answer, by_partition, plain_values, summary_of
 from penstock.spark.scan.relation import of_format
 from penstock.spark.scan.translate import translate
 from penstock.tables.file_metadata import with_metadata
@@ -116,7 +116,7 @@ class Branch:
         for judgement in own:
             self._add(judgement, keys, files)
         self.places.check(path for path, _, _ in files)
-        summary = f"{len(files)} of {plan.report.files.total} files"
+        summary = summary_of(plan.report, len(files))
         return as_answer(summary, by_partition(keys, files), columns_without_nan(self.shape, own))
 
     def _add(self, judgement: Judgement, keys: list[tuple[Any, ...]], files: list[tuple[Any, ...]]) -> None:

@@ -28,6 +28,7 @@ from pyspark.errors import PySparkException
 from penstock.errors import PenstockError
 from penstock.expr.kernels.physical import from_arrow
 from penstock.expr.types import is_decimal, is_float
+from penstock.prune.plan_report import Report
 from penstock.spark.session.session import remember_error
 
 File = Sequence[Any]  # path, size, time of change in milliseconds
@@ -144,6 +145,24 @@ def reads(url: str) -> bool:
 def _place(url: str) -> str:
     """A URL without its scheme, which Spark spells in its own ways."""
     return re.sub(r"^\w+:/*", "/", url)
+
+
+def summary_of(report: Report, kept: int) -> str:
+    """A line for `EXPLAIN`, which shows some 60 characters: files, how many were skipped by what, and listings.
+
+    >>> from penstock.prune.plan_report import Level
+    >>> skipped = {"values: app = 'a'": 12, "bounds: x > 5": 1, "bounds: y > 5": 2}
+    >>> summary_of(Report("", [Level("manifests", 4, 1), Level("files", 16, 1, skipped=skipped)]), 1)
+    '1 of 16 files, skipped 12 by values, 3 by bounds, 1 of 4 manifests'
+    """
+    skipped: Counter[str] = Counter()
+    for reason, count in report.files.skipped.items():
+        skipped[reason.partition(":")[0]] += count
+    reasons = ", ".join(f"{count} by {source}" for source, count in skipped.most_common())
+    others = [f"{level.kept} of {level.total} {level.kind}" for level in report.levels if level.kind != "files"]
+    lists = [f"{report.list_calls} lists"] if report.list_calls else []
+    parts = [*lists, *([f"skipped {reasons}"] if reasons else []), *others]
+    return ", ".join([f"{kept} of {report.files.total} files", *parts])
 
 
 def as_answer(summary: str, partitions: list[dict[str, Any]], without_nan: Sequence[str] = ()) -> dict[str, Any]:

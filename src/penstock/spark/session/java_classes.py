@@ -7,6 +7,7 @@ the running driver: Spark loads a catalog by the name of its class.
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import threading
 import zipfile
@@ -20,6 +21,7 @@ from typing import Any
 from penstock.tables.iceberg.manifest.manifest_store import cache_folder
 
 _RESOURCE = "org.codehaus.commons.compiler.util.resource.Resource"
+_OPTIONAL = re.compile(r"^ *// if (\w+)\.(\w+)\n.*?^ *// end\n", re.MULTILINE | re.DOTALL)
 _URL_LOADER = "org.apache.spark.util.MutableURLClassLoader"
 _lock = threading.Lock()
 _loaders: dict[int, tuple[Any, Any]] = {}
@@ -56,7 +58,7 @@ def _loaded(jvm: Any) -> Any:
 def _jar(jvm: Any, loader: Any) -> Path:
     """A jar with the classes, kept for later sessions under a name that says what it was made from."""
     texts = files("penstock.spark").joinpath("jvm").iterdir()
-    sources = {file.name: file.read_text() for file in texts if file.name.endswith(".java")}
+    sources = {file.name: _of_this_version(jvm, file.read_text()) for file in texts if file.name.endswith(".java")}
     made_from = [jvm.org.apache.spark.package.SPARK_VERSION(), *(sources[name] for name in sorted(sources))]
     folder = _folder()
     jar = folder / f"{sha256(chr(0).join(made_from).encode()).hexdigest()[:32]}.jar"
@@ -67,6 +69,16 @@ def _jar(jvm: Any, loader: Any) -> Path:
                 archive.writestr(name, code)
         os.replace(unfinished, jar)
     return jar
+
+
+def _of_this_version(jvm: Any, text: str) -> str:
+    """The text of a class, without what is between `// if TableCatalog.method` and `// end` where Spark lacks it."""
+
+    def known(part: re.Match[str]) -> str:
+        methods = jvm.java.lang.Class.forName(f"org.apache.spark.sql.connector.catalog.{part[1]}").getMethods()
+        return part[0] if part[2] in {method.getName() for method in methods} else ""
+
+    return _OPTIONAL.sub(known, text)
 
 
 def _folder() -> Path:

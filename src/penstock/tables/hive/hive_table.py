@@ -70,6 +70,10 @@ class HiveTable(Source):
         """The columns of the directories."""
         return pa.schema(self.columns)
 
+    def properties(self) -> dict[str, str]:
+        """Where the files are."""
+        return {"location": self.root_url}
+
     def plan(self, where: str | Expr | None = None, *, path: str | None = None) -> Plan:
         """Which files hold rows that may match; `path` is a LIKE pattern that the file's URL must match."""
         walk = self.walk(bind(self, where, path))
