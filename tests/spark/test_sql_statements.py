@@ -429,6 +429,8 @@ def test_delete_leaves_to_spark_what_only_spark_can_compute(sql: Sql, name: str)
     sql(f"DELETE FROM {name} WHERE upper(s) = 'É'")
     sql(f"DELETE FROM {name} WHERE s ILIKE 'A%'")
     assert sql(f"SELECT * FROM {name}") == [("b",)]
+    sql(f"DELETE FROM {name} WHERE _pos = 0 AND _file LIKE '%.parquet' AND _metadata.row_index = 0")
+    assert sql(f"SELECT * FROM {name}") == []
 
 
 def test_columns_of_any_name_are_written(sql: Sql, name: str) -> None:

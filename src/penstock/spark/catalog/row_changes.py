@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.errors import EvaluationError, LakeError
 from penstock.expr.kernels.evaluate import unevaluable
+from penstock.expr.sql_text import quote_name
 from penstock.expr.tree import Expr
 from penstock.lake.write.writes import replace_files
 from penstock.spark.scan.translate import translate
@@ -66,7 +67,8 @@ def _delete(table: ManagedTable, loaded: Source, statement: Mapping[str, Any], r
     urls = [row[0] for row in rows.where(matches).select(FILE).distinct().collect()]
     staying = rows.where(F.col(FILE).isin(urls)).where(~matches)
     assert isinstance(loaded, IcebergTable)
-    replace_files(loaded, urls, staying.drop(FILE, _MATCHES))
+    columns = [F.col(quote_name(name)) for name in loaded.schema.names]  # without hidden ones that the condition names
+    replace_files(loaded, urls, staying.select(*columns))
 
 
 def _condition(table: ManagedTable, statement: Mapping[str, Any]) -> Expr | None:
