@@ -47,6 +47,12 @@ managed = penstock.connect(sys.argv[2]).create_table("web.m", "id bigint, app st
 new = penstock.attach(spark).range(40).selectExpr("id", "string(id % 4) AS app")
 new.write.format("penstock").option("warehouse", sys.argv[2]).option("table", "web.m").mode("append").save()
 managed.append(new)
+reader = spark.read.format("penstock").option("warehouse", sys.argv[2]).option("table", "web.m")
+found["read"] = reader.option("where", "app = '3'").load().count()
+try:
+    penstock.attach(spark, sys.argv[2])
+except PenstockError as error:
+    found["attach"] = str(error)
 found["written"] = [managed.count(), managed.count("app = '3'"), len(managed.plan("app = '7'").files)]
 shredded = penstock.connect(sys.argv[2]).create_table(
     "web.s", "id bigint, m map<string,string>, s struct<n:map<string,int>>", shred={"m": ["a", "it's"], "s.n": ["x"]}
@@ -116,6 +122,11 @@ def test_no_row_with_nan_is_lost_to_statistics_on_the_server(answers: Any) -> No
 
 def test_a_managed_table_is_written_through_spark_connect(answers: Any) -> None:
     assert answers["written"] == [80, 20, 0]
+    assert answers["read"] == 20
+
+
+def test_there_is_no_catalog_on_spark_connect(answers: Any) -> None:
+    assert answers["attach"] == "Spark Connect has no JVM here to add a catalog to; use a classic session"
 
 
 def test_shredded_maps_are_whole_through_spark_connect(answers: Any) -> None:
