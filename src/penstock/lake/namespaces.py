@@ -45,10 +45,14 @@ class Namespaces:
     def spelled(self, name: str) -> str:
         """A name as the lake spells it, where it is written in other case and only one fits; else as it is."""
         found = ""
-        for part in name.split(".") if name else ():
+        parts = name.split(".") if name else []
+        while parts:
             known = [each.rpartition(".")[2] for each in self.names(found)]
-            alike = [each for each in known if each.lower() == part.lower()]
-            found = f"{found}.".lstrip(".") + (alike[0] if len(alike) == 1 and part not in known else part)
+            alike = [each for each in known if each.lower() == parts[0].lower()]
+            if parts[0] not in known and len(alike) != 1:  # nothing is below it
+                return ".".join([*([found] if found else []), *parts])
+            part = parts.pop(0)
+            found = f"{found}.".lstrip(".") + (part if part in known else alike[0])
         return found
 
     def properties(self, name: str) -> dict[str, str]:

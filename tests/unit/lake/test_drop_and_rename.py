@@ -140,6 +140,8 @@ def test_namespaces_are_spelled_as_the_lake_has_them(lake: Any) -> None:
         "web": "web",
         "Web.INNER": "web.Inner",
         "WEB.new": "web.new",
+        "WEB.a.b": "web.a.b",
+        "x.y.z": "x.y.z",
         "TWO": "TWO",
         "two": "two",
         "": "",
