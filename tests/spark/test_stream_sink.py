@@ -165,7 +165,7 @@ def test_a_commit_that_took_place_and_then_failed_loses_and_repeats_nothing(lake
 
         def streamWriter(self, schema: StructType, overwrite: bool) -> Any:
             found = super().streamWriter(schema, overwrite)
-            return Dies(found._options, found._job)
+            return Dies(found.options, found.job)
 
     lake.spark.dataSource.register(DyingSource)
     with pytest.raises(LakeError, match="the driver went away"):
@@ -226,7 +226,7 @@ def test_files_of_a_commit_of_which_nobody_knows_outlive_the_abort(
     rows = lake.spark.read.parquet(str(lake.given)).where("id < 10")
     writer: Any = source.streamWriter(rows.schema, False) if overwrite is None else source.writer(rows.schema, False)
     number = [7] if overwrite is None else []
-    files = write_batches(writer._job, iter(rows.toArrow().to_batches()))
+    files = write_batches(writer.job, iter(rows.toArrow().to_batches()))
     message = BatchWritten(files, "q") if overwrite is None else Written(files)
     commit, load = SqlCatalog.commit_table, SqlCatalog.load_table
 
@@ -242,7 +242,7 @@ def test_files_of_a_commit_of_which_nobody_knows_outlive_the_abort(
     writer.abort([message], *number)
     assert lake.table.refresh().count() == len(lake.table.arrow()) == 10
 
-    other = Written(write_batches(writer._job, iter(rows.toArrow().to_batches())))
+    other = Written(write_batches(writer.job, iter(rows.toArrow().to_batches())))
     writer.abort([other, None], *number)
     assert len(lake.data_files()) == len(files), "with a task that failed there was no commit"
 
@@ -252,7 +252,7 @@ def test_sweep_removes_what_no_commit_took(lake: Lake) -> None:
 
     rows = lake.spark.read.parquet(str(lake.given)).where("id < 10")
     writer: Any = PenstockSource(lake.options).streamWriter(rows.schema, False)
-    writer.abort([Written(write_batches(writer._job, iter(rows.toArrow().to_batches())))], 0)
+    writer.abort([Written(write_batches(writer.job, iter(rows.toArrow().to_batches())))], 0)
     assert lake.data_files()
     lake.table.sweep(dt.timedelta(0), force=True)
     assert not lake.data_files()

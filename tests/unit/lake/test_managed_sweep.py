@@ -417,7 +417,7 @@ def test_a_file_that_cannot_be_removed_is_said(
         def get_file_info(self, path: str) -> Any:
             return real.get_file_info(path)
 
-    monkeypatch.setattr("pyarrow.fs.LocalFileSystem", Refusing)
+    monkeypatch.setattr("penstock.storage.local_storage.LocalFileSystem", Refusing)
     with pytest.raises(StorageError, match=r"cannot delete .*left\.parquet: .*Permission denied"):
         table.sweep()
 
@@ -435,7 +435,7 @@ def test_a_file_that_went_though_the_storage_complained_counts_as_removed(
         def get_file_info(self, path: str) -> Any:
             return real.get_file_info(path)
 
-    monkeypatch.setattr("pyarrow.fs.LocalFileSystem", Complaining)
+    monkeypatch.setattr("penstock.storage.local_storage.LocalFileSystem", Complaining)
     assert [local(path) for path in table.sweep().paths] == [gone]
     assert not Path(gone).exists()
 

@@ -77,7 +77,7 @@ class StreamWriter(_arrow_writer()):  # type: ignore[misc]
     """Writes the rows of one micro-batch."""
 
     def __init__(self, options: Mapping[str, str], job: WriteJob) -> None:
-        self._options, self._job = options, job
+        self.options, self.job = options, job
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> BatchWritten:
         """In a task: rows as files."""
@@ -85,7 +85,7 @@ class StreamWriter(_arrow_writer()):  # type: ignore[misc]
         query = None if context is None else context.getLocalProperty(_QUERY_ID)
         if query is None:
             raise LakeError("Spark does not say which query this is", hint="start it with df.writeStream")
-        return BatchWritten(write_batches(self._job, iterator), query)
+        return BatchWritten(write_batches(self.job, iterator), query)
 
     def commit(self, messages: list[BatchWritten], batchId: int) -> None:
         """On the driver: one snapshot for all tasks, when there are rows and the table does not have the batch."""
@@ -94,8 +94,8 @@ class StreamWriter(_arrow_writer()):  # type: ignore[misc]
 
         files = files_of(messages)
         if files:
-            write.add_batch(open_table(self._options), files, StreamBatch(messages[0].query, batchId))
+            write.add_batch(open_table(self.options), files, StreamBatch(messages[0].query, batchId))
 
     def abort(self, messages: list[BatchWritten | None], batchId: int) -> None:
         """On the driver, when a task or the commit failed."""
-        discard_uncommitted(self._job, messages)
+        discard_uncommitted(self.job, messages)
