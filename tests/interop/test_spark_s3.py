@@ -12,6 +12,7 @@ import pytest
 
 from penstock.errors import StorageError
 from tests.fixtures.hive_writer import directory_of, write_hive
+from tests.fixtures.variants import variants
 from tests.interop import s3_questions as ask
 from tests.interop.spark_process import SparkProcess
 from tests.s3.server import KEY_ID, SECRET, S3Server
@@ -84,12 +85,14 @@ QUERIES = [
 ]
 
 
-def test_same_rows_as_plain_spark_whichever_way_the_url_is_written(spark: SparkProcess, table: Table) -> None:
+@pytest.mark.parametrize("scheme", variants(("s3", "s3a"), 1))
+def test_same_rows_as_plain_spark_whichever_way_the_url_is_written(
+    spark: SparkProcess, table: Table, scheme: str
+) -> None:
     expected = spark.ask(ask.plain_queries, table, QUERIES)
     assert sorted(n for n, *_ in expected[0]) == list(range(14))
-    for scheme in ("s3", "s3a"):
-        found = spark.ask(ask.queries, table.written_as(scheme), QUERIES)
-        assert dict(zip(QUERIES, found, strict=True)) == dict(zip(QUERIES, expected, strict=True)), scheme
+    rows = spark.ask(ask.queries, table.written_as(scheme), QUERIES)
+    assert dict(zip(QUERIES, rows, strict=True)) == dict(zip(QUERIES, expected, strict=True))
 
 
 def test_every_partition_value_is_found_alone(spark: SparkProcess, table: Table) -> None:

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 import penstock
 from penstock.errors import EvaluationError
+from tests.fixtures.variants import variants
 from tests.spark.hive_layouts import read_by
 
 pytestmark = pytest.mark.spark
@@ -71,13 +72,15 @@ def test_spark_checks_what_is_not_known(spark: SparkSession, utc: None, lake: An
         assert len(table.plan(where).files) == files
 
 
-def test_a_stream_leaves_to_spark_what_is_not_known(spark: SparkSession, utc: None, lake: Any, tmp_path: Path) -> None:
-    for i, text in enumerate(TEXTS):
-        seen: list[int] = []
-        rows = lake.table("web.t").stream(spark, where=text, columns=["n"])
-        out = rows.writeStream.foreachBatch(lambda batch, _, seen=seen: seen.extend(row.n for row in batch.collect()))
-        out.option("checkpointLocation", str(tmp_path / str(i))).trigger(availableNow=True).start().awaitTermination()
-        assert seen == [2], text
+@pytest.mark.parametrize("text", variants(TEXTS, 2))
+def test_a_stream_leaves_to_spark_what_is_not_known(
+    spark: SparkSession, utc: None, lake: Any, tmp_path: Path, text: str
+) -> None:
+    seen: list[int] = []
+    rows = lake.table("web.t").stream(spark, where=text, columns=["n"])
+    out = rows.writeStream.foreachBatch(lambda batch, _: seen.extend(row.n for row in batch.collect()))
+    out.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start().awaitTermination()
+    assert seen == [2]
 
 
 @pytest.mark.parametrize(("text", "name"), TEXTS.items())

@@ -92,7 +92,13 @@ def test_blocks_print_what_the_page_shows(page, tmp_path, monkeypatch):
 
 @pytest.mark.spark
 def test_blocks_of_pages_with_spark_print_what_the_page_shows(tmp_path):
-    run_apart(tmp_path, *SPARK, *HOW_TO)  # and how-to pages are no trouble in the tutorial's folder, or to each other
+    run_apart(tmp_path, *SPARK)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_how_to_pages_are_no_trouble_in_the_tutorials_folder_or_to_each_other(tmp_path):
+    run_apart(tmp_path, *SPARK, *HOW_TO)
 
 
 def test_hive_on_s3_is_true_of_a_real_server(request, tmp_path, tmp_path_factory, monkeypatch):
