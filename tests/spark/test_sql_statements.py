@@ -98,6 +98,9 @@ def test_rules_are_properties_of_a_new_table(sql: Sql, lake: penstock.Lake, name
     logical = sql(f"SELECT app, rows FROM web.{name}.logical_partitions ORDER BY app")
     assert logical == [(f"app{i}", 10) for i in range(10)]
     assert sql(f"SHOW TBLPROPERTIES {name} ('penstock.coalesce.columns')") == [("penstock.coalesce.columns", "app")]
+    set_shred = f"CALL {CATALOG}.system.set_shred(table => 'web.{name}', column => 'headers'"
+    assert sql(f"{set_shred}, keys => 'k,other')") == [("headers: k, other",)]
+    assert sql(f"{set_shred})") == [("none",)]
 
 
 def test_rules_are_changed_by_alter_table(sql: Sql, lake: penstock.Lake, name: str) -> None:
@@ -136,7 +139,8 @@ def test_procedures_answer_with_what_they_did(sql: Sql, lake: penstock.Lake, nam
     assert current == compacted[0]
     assert sql(f"SELECT count(*) FROM {name}") == [(6,)]
     ((rule,),) = sql(f"CALL {CATALOG}.system.set_coalesce(table => 'web.{name}', columns => 'app', below => '1MB')")
-    assert "app" in rule
+    assert rule == "app: below 1.0 MiB"
+    assert sql(f"CALL {CATALOG}.system.set_coalesce('web.{name}')") == [("none",)]
     ((snapshots, files, _),) = sql(f"CALL {CATALOG}.system.expire('web.{name}', older_than => '0 seconds')")
     assert (snapshots, files) == (4, 14)  # data files, manifests and lists of manifests
     assert sql(f"CALL {CATALOG}.system.sweep(table => 'web.{name}', dry_run => true)") == [(0, 0, True)]

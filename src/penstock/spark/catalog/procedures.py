@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from penstock.errors import LakeError, name_hint
+from penstock.lake.advise.advice import describe
 from penstock.lake.history import rollback
 from penstock.lake.layout.coalesce import Coalesce
 from penstock.maps.name_lists import read_names
@@ -78,13 +79,14 @@ def _advise(table: ManagedTable, values: Values) -> Row:
 def _set_coalesce(table: ManagedTable, values: Values) -> Row:
     names = read_names(values["columns"] or "")
     table.set_coalesce(Coalesce(*names, below=values["below"]) if names else None)
-    return {"rule": str(table.coalesce)}
+    return {"rule": describe(table.coalesce)}
 
 
 def _set_shred(table: ManagedTable, values: Values) -> Row:
     keys = values["keys"]
     table.set_shred({values["column"]: None if keys is None else ("auto" if keys == "auto" else read_names(keys))})
-    return {"rules": str(table.shred)}
+    rules = [f"{column}: {', '.join(rule.keys) or 'auto'}" for column, rule in table.shred.items()]
+    return {"rules": "; ".join(rules) or "none"}
 
 
 def _rollback(table: ManagedTable, values: Values) -> Row:
