@@ -217,3 +217,26 @@ def test_rules_that_are_changed_by_others_meanwhile_lose_nothing(tmp_path: Path)
         assert sorted(table.arrow(f"b = 'b{number}'")["id"].to_pylist()) == [10 * number + i for i in range(4)]
     specs = [str([field.name for field in spec.fields]) for spec in table.table.metadata.partition_specs]
     assert len(specs) == len(set(specs)), "no spec twice"
+
+
+@pytest.mark.parametrize("meanwhile", ["append", "set_coalesce"])
+def test_specs_of_shared_files_that_others_change_meanwhile_stay_one_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+) -> None:
+    table = managed_table(tmp_path, "id bigint, app string, b string", ["app", "b"])
+    table.set_coalesce(["app", "b"])
+    rows = pa.table({"id": [1], "app": ["a"], "b": ["b"]})
+    catalog = table.table.catalog
+    commit_table = catalog.commit_table
+
+    def overtaken(*arguments: Any) -> Any:
+        monkeypatch.undo()
+        other = reopened(tmp_path)
+        other.append(rows) if meanwhile == "append" else other.set_coalesce(["b"])
+        return commit_table(*arguments)
+
+    monkeypatch.setattr(catalog, "commit_table", overtaken)
+    table.append(rows)
+    specs = [spec.spec_id for spec in reopened(tmp_path).table.metadata.partition_specs]
+    assert len(specs) == len(set(specs)) == (2 if meanwhile == "append" else 3)
+    assert reopened(tmp_path).count() == (2 if meanwhile == "append" else 1)

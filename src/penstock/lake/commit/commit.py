@@ -114,19 +114,36 @@ def commit_metadata(table: Table, publish: Callable[[Table], T], failure: str, h
         raise ConflictError(failure.format(".".join(table.name())), hint=hint) from None
 
 
-def change_metadata(
-    table: Table,
-    needed: Callable[[TableMetadata], Sequence[TableUpdate]],
-    failure: str,
-    overtaken: tuple[type[Exception], ...] = (),
-) -> Table:
+class SameSpecs(AssertDefaultSpecId):
+    """The table is partitioned as it was. Where PyIceberg applies updates, it also has no other specs than it had.
+
+    PyIceberg adds a spec that is there already a second time, and Iceberg's Java library cannot read such metadata.
+    Servers of catalogs get the default spec's id, and look after the rest themselves.
+    """
+
+    _ids: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, metadata: TableMetadata) -> SameSpecs:
+        """The requirement of a change that was planned on this metadata."""
+        same = cls.model_validate({"default-spec-id": metadata.default_spec_id})
+        same._ids = frozenset(metadata.specs())
+        return same
+
+    def validate(self, base_metadata: TableMetadata | None) -> None:  # type: ignore[override]  # so in PyIceberg too
+        """An error that counts as overtaken."""
+        super().validate(base_metadata)
+        if base_metadata is not None and self._ids != frozenset(base_metadata.specs()):
+            raise CommitFailedException("Requirement failed: partition specs were added meanwhile")
+
+
+def change_metadata(table: Table, needed: Callable[[TableMetadata], Sequence[TableUpdate]], failure: str) -> Table:
     """The newest version of a table with the updates that it needs, if any."""
 
     def publish(table: Table) -> Table:
         metadata, updates = table.metadata, needed(table.metadata)
-        same_spec = AssertDefaultSpecId.model_validate({"default-spec-id": metadata.default_spec_id})
-        requirements = (AssertTableUUID(uuid=metadata.table_uuid), same_spec)  # rules depend on the partitioning
-        return update(table, requirements, updates, overtaken) if updates else table
+        requirements = (AssertTableUUID(uuid=metadata.table_uuid), SameSpecs.of(metadata))
+        return update(table, requirements, updates) if updates else table
 
     return commit_metadata(fresh(table), publish, failure)
 

@@ -143,9 +143,9 @@ def prepare(table: IcebergTable, *, files: Sequence[LiveFile] | None = None) -> 
     """All that writing needs to know of a table; sidecars and the coarse spec are made when they are not there yet."""
     file_format(table.table.metadata.properties)
     now = with_sidecars(table.table)
-    if missing_spec(now.metadata):
-        # Another writer may add it at the same time.
-        now = change_metadata(now, missing_spec, "the spec of shared files could not be added to {}", (ValueError,))
+    while missing_spec(now.metadata):
+        # Another writer may add it at the same time, or change the rule, which asks for another one then.
+        now = change_metadata(now, missing_spec, "the spec of shared files could not be added to {}")
     layout = layout_of(now.metadata)
     if files is None and layout.rule is not None and layout.rule.below is not None:
         files = replanned(table, lambda now: live_files(now, layout))
