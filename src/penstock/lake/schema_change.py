@@ -122,7 +122,12 @@ def _changeable(table: Table) -> Table:
     """Without the specs whose columns are gone: a new column may have the name of one, which PyIceberg refuses."""
     metadata = table.metadata
     ids = index_by_id(metadata.schema())
-    live = [spec for spec in metadata.partition_specs if all(each.source_id in ids for each in spec.fields)]
+    default = metadata.default_spec_id  # must be there; in format version 1 it may name columns that are gone
+    live = [
+        spec
+        for spec in metadata.partition_specs
+        if spec.spec_id == default or all(each.source_id in ids for each in spec.fields)
+    ]
     trimmed = metadata.model_copy(update={"partition_specs": live})
     return Table(table.name(), trimmed, table.metadata_location, table.io, table.catalog)
 

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.io.pyarrow import PyArrowFile
 
 import penstock
@@ -215,8 +216,15 @@ class TestFailures:
         assert table.coalesce is None
 
     @pytest.mark.parametrize("write", WRITES)
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            ConnectionResetError("the connection was reset"),
+            CommitFailedException("409 to a repeated request"),
+        ],
+    )
     def test_a_commit_whose_answer_gets_lost_is_recognised(
-        self, table: ManagedTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: str
+        self, table: ManagedTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: str, answer: Exception
     ) -> None:
         table.append(events(4))
         twin = managed_table(tmp_path / "twin", EVENTS, ["app"], coalesce=["app"])
@@ -227,7 +235,7 @@ class TestFailures:
 
         def lost(self: SqlCatalog, *args: Any) -> Any:
             commit(self, *args)
-            raise ConnectionResetError("the connection was reset")
+            raise answer
 
         monkeypatch.setattr(SqlCatalog, "commit_table", lost)
         WRITES[write](table)

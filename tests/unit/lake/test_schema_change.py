@@ -109,3 +109,18 @@ def test_another_snapshot_is_read_with_the_schema_that_it_had(table: Any) -> Non
     table.append(table.arrow())
     assert "n" in table.at(before).schema.names
     assert sorted(table.at(before).arrow(columns=["n"]).column("n").to_pylist()) == [1, 2]
+
+
+def test_columns_are_added_to_a_table_of_version_1_whose_default_spec_names_a_dropped_column(tmp_path: Path) -> None:
+    lake = penstock.connect(tmp_path / "lake")
+    table: Any = lake.create_table("web.old", "id bigint, app string", ["app"], properties={"format-version": "1"})
+    table.append(pa.table({"id": pa.array([1], pa.int64()), "app": ["x"]}))
+    with table.table.update_spec() as spec:
+        spec.remove_field("app")
+    table.refresh()
+    with table.table.update_schema(allow_incompatible_changes=True) as dropped:
+        dropped.delete_column("app")
+    table.refresh()
+    with SchemaChange(table) as schema:
+        schema.add(("n",), pa.int64())
+    assert table.arrow().to_pylist() == [{"id": 1, "n": None}]

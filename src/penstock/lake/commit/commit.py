@@ -66,6 +66,8 @@ def commit(table: Table, sources: Sources, change: Change) -> Table:
     draft = Draft(table, sources, change)
 
     def publish(table: Table) -> Table:
+        if table.metadata.snapshot_by_id(draft.snapshot_id) is not None:
+            return table  # a commit that was said to have failed took place
         try:
             if change.removed or change.touches is not None:
                 _check(table, draft, change)
@@ -202,9 +204,7 @@ def has_moved_on(table: Table, newest: Table) -> bool:
 def _publish(table: Table, draft: Draft, change: Change) -> Table:
     batch = change.batch
     if batch is not None and batch.is_in(table.metadata):
-        if table.metadata.snapshot_by_id(draft.snapshot_id) is None:
-            raise AlreadyCommitted
-        return table  # a commit that was said to have failed took place
+        raise AlreadyCommitted
     head = table.metadata.current_snapshot()
     snapshot = draft.write(change.applied(table.metadata))
     ref = {"snapshot_id": snapshot.snapshot_id, "ref_name": MAIN_BRANCH, "type": SnapshotRefType.BRANCH}
