@@ -137,6 +137,29 @@ def test_a_manifest_list_that_ends_behind_its_header_is_an_error_and_no_empty_ta
         path.write_bytes(data)
 
 
+def test_a_damaged_byte_behind_the_header_of_a_manifest_list_makes_no_smaller_table(metadata: Path) -> None:
+    table = StaticTable.from_metadata(str(metadata))
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    path = Path(snapshot.manifest_list.removeprefix("file://"))
+    data, rng = path.read_bytes(), Random(5)
+    start = read_header(data).end + 16
+    manifests = len(ManifestLists().of(snapshot, table.io))
+    refused = 0
+    try:
+        for place in [start] * 50 + list(range(start, len(data))):  # the first byte is the number of records
+            damaged = bytearray(data)
+            damaged[place] ^= rng.randrange(1, 256)
+            path.write_bytes(damaged)
+            try:
+                assert len(ManifestLists().of(snapshot, table.io)) == manifests, place
+            except PenstockError:
+                refused += 1
+    finally:
+        path.write_bytes(data)
+    assert refused >= 50
+
+
 HUGE = (2**31, 2**63 - 1, 2**63, 2**64, -(2**63) - 1, -1)
 ENTRY: dict[str, tuple[Any, ...]] = {
     "status": (0, 2, 3, -1),

@@ -149,9 +149,11 @@ class IcebergTable(Source):
         names, keys = outputs(columns, self)
         plan = self.plan(where, limit=limit)
         parts: list[pa.Table] = []
+        count = 0
         for part in self._reader.rows(plan.files, names, keys):
             parts.append(part)
-            if limit is not None and sum(map(len, parts)) >= limit:
+            count += part.num_rows
+            if limit is not None and count >= limit:
                 break
         return (pa.concat_tables(parts) if parts else empty(names, keys, self.schema)).slice(0, limit)
 

@@ -82,9 +82,10 @@ def read_records(
     records: list[Any] = []
     while stream.tell() < len(body):
         count, block = stream.read_int(), stream.read_bytes()
-        values = decoder(block if codec is None else codec.decompress(block))
+        content = block if codec is None else codec.decompress(block)
+        values = decoder(content)
         records += [reader.read(values) for _ in range(count)]
-        if stream.read(_SYNC) != sync:
+        if values.tell() != len(content) or stream.read(_SYNC) != sync:
             raise ValueError("a block does not end where it should")
     return stored, records
 

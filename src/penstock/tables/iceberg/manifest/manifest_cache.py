@@ -20,12 +20,11 @@ import json
 import os
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from threading import Lock
-from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
 from pyiceberg.io import FileIO
@@ -55,10 +54,10 @@ class ManifestCache:
     ) -> None:
         base = Path(folder) if folder is not None else cache_folder()
         self._store = ManifestStore(base / "manifests" if base is not None and disk_bytes > 0 else None, disk_bytes)
-        self._threads = threads
+        self._threads = max(1, threads)
         self._lock = Lock()
         self._kept: LRUCache[bytes, ManifestEntries] = LRUCache(memory_bytes, lambda entries: entries.nbytes)
-        self._turns: WeakValueDictionary[bytes, Lock] = WeakValueDictionary()  # of the manifests that are read now
+        self._coming: dict[bytes, Future[ManifestEntries]] = {}  # the manifests that are read now
         self._keys: dict[int, tuple[ManifestFile, FileIO, bytes]] = {}
         self.origins: Counter[str] = Counter()  # how many came from memory, disk and storage
 
@@ -104,21 +103,33 @@ class ManifestCache:
         self._store.clear()
 
     def _entries(self, key: bytes, manifest: ManifestFile, io: FileIO) -> ManifestEntries:
-        """From memory; or read here, while others who want it wait."""
+        """From memory; or read here, while others who want it wait for the same answer, or error."""
+        mine: Future[ManifestEntries] = Future()
         with self._lock:
-            turn = self._turns.setdefault(key, Lock())
-        with turn:
-            entries = self._from_memory(key)
-            if entries is None:
-                table, origin = self._store.load(key), "disk"
-                if table is None:
-                    table, origin = decode_manifest(manifest, io), "storage"
-                    self._store.save(key, table)
-                entries = ManifestEntries(table, partial(self._grew, key))
-                with self._lock:
-                    self.origins[origin] += 1
-                    self._keep(key, entries)
-        return entries
+            kept = self._kept.get(key)
+            coming = mine if kept is not None else self._coming.setdefault(key, mine)
+        if kept is not None or coming is not mine:
+            entries = coming.result() if kept is None else kept
+            with self._lock:
+                self.origins["memory"] += 1
+            return entries
+        try:
+            table, origin = self._store.load(key), "disk"
+            if table is None:
+                table, origin = decode_manifest(manifest, io), "storage"
+                self._store.save(key, table)
+            entries = ManifestEntries(table, partial(self._grew, key))
+            with self._lock:
+                self.origins[origin] += 1
+                self._keep(key, entries)
+            mine.set_result(entries)
+            return entries
+        except BaseException as error:
+            mine.set_exception(error)
+            raise
+        finally:
+            with self._lock:
+                del self._coming[key]
 
     def _from_memory(self, key: bytes) -> ManifestEntries | None:
         with self._lock:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from cachetools import LRUCache, cachedmethod
-from pyiceberg.avro.decoder import new_decoder
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import (
     DEFAULT_READ_VERSION,
@@ -66,8 +65,9 @@ class ManifestLists:
         with clear_read_errors(f"the manifest list {place}", hint):
             with io.new_input(place).open() as file:
                 data = file.read()
-            types = {-1: ManifestFile, 508: PartitionFieldSummary}
-            _, records = read_records(read_header(data), data, new_decoder, _SCHEMA, types, {517: ManifestContent})
+            types, enums = {-1: ManifestFile, 508: PartitionFieldSummary}, {517: ManifestContent}
+            # Not by PyIceberg's compiled decoder, which reads on behind the end of a damaged block.
+            _, records = read_records(read_header(data), data, schema=_SCHEMA, types=types, enums=enums)
         manifests: tuple[ManifestFile, ...] = tuple(records)
         for manifest in manifests:
             numbers = {name: getattr(manifest, name) for name in _NUMBERS}
