@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.manifest import DataFile, ManifestFile, write_manifest_list
 from pyiceberg.table import StaticTable
+from pyiceberg.table.snapshots import Snapshot
 
 from penstock.errors import PenstockError
 from penstock.expr.bind import Context
@@ -107,11 +108,16 @@ def test_damaged_avro_files_end_in_an_answer_or_an_error(metadata: Path, kind: s
         path.write_bytes(data)
 
 
-def test_a_manifest_list_whose_header_is_longer_than_the_file_is_an_error(metadata: Path) -> None:
+def listed(metadata: Path) -> tuple[StaticTable, Snapshot, Path]:
+    """The table, its snapshot, and the file of its manifest list."""
     table = StaticTable.from_metadata(str(metadata))
     snapshot = table.current_snapshot()
     assert snapshot is not None
-    path = Path(snapshot.manifest_list.removeprefix("file://"))
+    return table, snapshot, Path(snapshot.manifest_list.removeprefix("file://"))
+
+
+def test_a_manifest_list_whose_header_is_longer_than_the_file_is_an_error(metadata: Path) -> None:
+    _, _, path = listed(metadata)
     data = path.read_bytes()
     path.write_bytes(b"Obj\x01\x02" + b"\x80\x84\xaf\x5f" + data[9:])  # one entry, whose name has 100 million bytes
     try:
@@ -122,10 +128,7 @@ def test_a_manifest_list_whose_header_is_longer_than_the_file_is_an_error(metada
 
 
 def test_a_manifest_list_that_ends_behind_its_header_is_an_error_and_no_empty_table(metadata: Path) -> None:
-    table = StaticTable.from_metadata(str(metadata))
-    snapshot = table.current_snapshot()
-    assert snapshot is not None
-    path = Path(snapshot.manifest_list.removeprefix("file://"))
+    table, snapshot, path = listed(metadata)
     data = path.read_bytes()
     end = read_header(data).end
     try:
@@ -138,10 +141,7 @@ def test_a_manifest_list_that_ends_behind_its_header_is_an_error_and_no_empty_ta
 
 
 def test_a_damaged_byte_behind_the_header_of_a_manifest_list_makes_no_smaller_table(metadata: Path) -> None:
-    table = StaticTable.from_metadata(str(metadata))
-    snapshot = table.current_snapshot()
-    assert snapshot is not None
-    path = Path(snapshot.manifest_list.removeprefix("file://"))
+    table, snapshot, path = listed(metadata)
     data, rng = path.read_bytes(), Random(5)
     start = read_header(data).end + 16
     manifests = len(ManifestLists().of(snapshot, table.io))

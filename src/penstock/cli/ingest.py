@@ -1,7 +1,7 @@
 """Files become a table: Parquet, CSV or JSON, one file or a folder of them, or a Hive layout.
 
 Spark reads and writes them. The table is made when there is none, with the schema that was found; when nothing can be
-written to it then, it is taken away again.
+written to it then, it is removed again.
 """
 
 from __future__ import annotations

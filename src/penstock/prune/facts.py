@@ -15,6 +15,7 @@ rows.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -57,15 +58,15 @@ def source_term(term: Term) -> Expr:
     return term.source if isinstance(term, Derived) else term
 
 
-class Witness:
+class Witness(ABC):
     """What says something of the values of one term: a fact, or what is made of facts, which speaks of sets only."""
 
     term: Term
     label: str
 
+    @abstractmethod
     def admits(self, domain: Domain, rows: Rows) -> Mask:
         """Which containers may have a row whose value is in the set."""
-        raise NotImplementedError
 
     def single_values(self, rows: Rows) -> tuple[pa.Array, Mask] | None:
         """The value of every row of each container, and where it is known."""

@@ -1,6 +1,6 @@
 """Sidecars that are added to a table: when it is made, when its rules change, when a map's values became wider.
 
-A sidecar is never taken away and never means another key: files that have it stay readable. Rules are properties of the
+A sidecar is never removed and never means another key: files that have it stay readable. Rules are properties of the
 table, and anybody may set them; the columns that they need are added by the next write.
 """
 

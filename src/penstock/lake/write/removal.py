@@ -50,13 +50,13 @@ class PlannedRemoval:
 
 
 class Removal(Protocol):
-    """What is taken away."""
+    """What is removed."""
 
     def find(self, table: IcebergTable) -> PlannedRemoval:
         """The files that it is about."""
 
     def stays(self, rows: pa.Table) -> pa.Table:
-        """The rows that are not taken away."""
+        """The rows that are not removed."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class ByPartition:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """Rewrites one file at a time without the rows that are taken away; it may run on any machine."""
+    """Rewrites one file at a time without the rows that are removed; it may run on any machine."""
 
     job: WriteJob
     removal: Removal

@@ -1,6 +1,6 @@
 """Appends, overwrites and deletes: rows become files, files become a snapshot.
 
-New rows are written once, however often a commit has to be repeated. What is taken away is planned again when another
+New rows are written once, however often a commit has to be repeated. What is removed is planned again when another
 writer changed it in the meantime.
 """
 
@@ -94,7 +94,7 @@ def replace_rows(
     properties: dict[str, str],
     operation: str = "overwrite",
 ) -> Table:
-    """Commit files in the place of rows that are taken away; planned again when other writers changed those."""
+    """Commit files in the place of rows that are removed; planned again when other writers changed those."""
 
     def work(now: IcebergTable) -> Table:
         planned = removal.find(now)
