@@ -44,16 +44,16 @@ class Namespaces:
 
     def spelled(self, name: str) -> str:
         """A name as the lake spells it, where it is written in other case and only one fits; else as it is."""
-        found = ""
+        parent = ""
         parts = name.split(".") if name else []
         while parts:
-            known = [each.rpartition(".")[2] for each in self.names(found)]
+            known = [each.rpartition(".")[2] for each in self.names(parent)]
             alike = [each for each in known if each.lower() == parts[0].lower()]
             if parts[0] not in known and len(alike) != 1:  # nothing is below it
-                return ".".join([*([found] if found else []), *parts])
+                return ".".join([*([parent] if parent else []), *parts])
             part = parts.pop(0)
-            found = f"{found}.".lstrip(".") + (part if part in known else alike[0])
-        return found
+            parent = f"{parent}.".lstrip(".") + (part if part in known else alike[0])
+        return parent
 
     def properties(self, name: str) -> dict[str, str]:
         """The properties of a namespace."""

@@ -35,19 +35,19 @@ def layout(
     if transform is not None:
         message = f"{name}: a Hive layout is not partitioned by {transform}"
         raise LakeError(message, hint="name the columns of directories")
-    given = _given(name, options)
+    arguments = _arguments(name, options)
     if not len(schema):
-        return hive(location, **given)
+        return hive(location, **arguments)
     if not partition_by:
         hint = "write PARTITIONED BY; files without directories Spark reads itself: parquet.`path`"
         raise LakeError(f"CREATE TABLE {name}: a Hive layout has partition directories", hint=hint)
     names = [text.strip("`") for text in partition_by]
     by = ", ".join(f"{quote_name(each)} {type_name(schema.field(each).type)}" for each in names)
-    return hive(location, by, pa.schema([field for field in schema if field.name not in names]), **given)
+    return hive(location, by, pa.schema([field for field in schema if field.name not in names]), **arguments)
 
 
-def _given(name: str, options: Mapping[str, str]) -> dict[str, Any]:
-    given: dict[str, Any] = {}
+def _arguments(name: str, options: Mapping[str, str]) -> dict[str, Any]:
+    arguments: dict[str, Any] = {}
     for key, text in options.items():
         if key in ("path", "serialization.format", "comment"):  # Spark's own words
             continue
@@ -55,8 +55,8 @@ def _given(name: str, options: Mapping[str, str]) -> dict[str, Any]:
             raise LakeError(f"CREATE TABLE {name}: {key} is no option of a layout", hint=f"use {', '.join(_OPTIONS)}")
         if key in _NUMBERS and not text.isdecimal():
             raise LakeError(f"CREATE TABLE {name}: {key} is {text!r}", hint="write a number")
-        given[key] = int(text) if key in _NUMBERS else text
-    return given
+        arguments[key] = int(text) if key in _NUMBERS else text
+    return arguments
 
 
 def layout_options(table: HiveTable) -> dict[str, str]:

@@ -60,12 +60,12 @@ class NewTable:
 
 def as_new_table(name: str, request: Mapping[str, Any]) -> NewTable:
     """Read a statement; an error for what a table cannot be."""
-    given = request["properties"]
-    provider = _provider(name, given)
-    options = {key for key in given if key.startswith("option.")}
-    properties = {key: value for key, value in given.items() if key not in _SPARKS and key not in options}
+    requested = request["properties"]
+    provider = _provider(name, requested)
+    options = {key for key in requested if key.startswith("option.")}
+    properties = {key: value for key, value in requested.items() if key not in _SPARKS and key not in options}
     properties = {key: value for key, value in properties.items() if not key.startswith((*COMPUTED, *_OF_FILES))}
-    is_layout = provider in _LAYOUTS and "location" in given
+    is_layout = provider in _LAYOUTS and "location" in requested
     if not is_layout:
         properties = {key: value for key, value in properties.items() if f"option.{key}" not in options}
     return NewTable(
@@ -75,20 +75,20 @@ def as_new_table(name: str, request: Mapping[str, Any]) -> NewTable:
         coalesce_rule(properties),
         shred_rules(properties),
         {key: value for key, value in properties.items() if not is_rule(key)},
-        given.get("location"),
+        requested.get("location"),
         is_layout,
     )
 
 
-def _provider(name: str, given: Mapping[str, str]) -> str:
+def _provider(name: str, requested: Mapping[str, str]) -> str:
     """Whose table it is: by USING, or STORED AS; one that is EXTERNAL without them is a layout."""
-    stored = given.get("hive.stored-as", "")
-    if stored.lower() != "parquet" and any(key in _OF_FILES or key.endswith(".delim") for key in given):
+    stored = requested.get("hive.stored-as", "")
+    if stored.lower() != "parquet" and any(key in _OF_FILES or key.endswith(".delim") for key in requested):
         hint = "STORED AS PARQUET with a LOCATION declares a Hive layout; leave it out for a table of the lake"
         written = f"STORED AS {stored}" if stored else "ROW FORMAT"
         raise LakeError(f"CREATE TABLE {name}: there are no tables that are {written}", hint=hint)
-    default = "parquet" if stored or given.get("external") == "true" else "penstock"
-    provider = str(given.get("provider", default)).lower()
+    default = "parquet" if stored or requested.get("external") == "true" else "penstock"
+    provider = str(requested.get("provider", default)).lower()
     if provider not in (*_PROVIDERS, *_LAYOUTS):
         hint = "leave USING out, or write USING penstock; USING parquet with a LOCATION declares a Hive layout"
         raise LakeError(f"CREATE TABLE {name}: there are no tables of {provider!r}", hint=hint)
