@@ -34,7 +34,11 @@ def check_sql(sessions: Sessions, flat: DataFrame, layout: Layout, text: str, an
 
 def check_rows(sessions: Sessions, layout: Layout, rows: Rows) -> Checked:
     """`SELECT * FROM …`: every value of every row."""
-    return compare_content(sessions.judged.table(layout.sql_name).toArrow(), rows.table, layout.live)
+    try:
+        content = sessions.judged.table(layout.sql_name).toArrow()
+    except PenstockError as error:
+        return Outcome.REFUSED, str(error)
+    return compare_content(content, rows.table, layout.live)
 
 
 def check_stream(sessions: Sessions, flat: DataFrame, layout: Layout, text: str, answer: Answer) -> Checked:

@@ -17,7 +17,7 @@ from pyiceberg import types as iceberg
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.typedef import Record
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import penstock
 from penstock.errors import LakeError
@@ -252,6 +252,24 @@ def test_uuids_are_text_and_prune(spark: SparkSession, tmp_path: Path, partition
         if where.startswith("u"):
             assert read_by(query).total == len(opened(tmp_path).plan(where).files), where
     assert len(opened(tmp_path).plan(f"u = '{UUIDS[5]}'").files) == 1
+
+
+@pytest.mark.parametrize("setting", ["enableVectorizedReader", "enableNestedColumnVectorizedReader"])
+def test_uuids_inside_lists_by_the_row_reader_are_one_clear_line(
+    spark: SparkSession, tmp_path: Path, setting: str
+) -> None:
+    uuid_table(tmp_path, [])
+    df = opened(tmp_path).dataframe(spark)
+    spark.conf.set(f"spark.sql.parquet.{setting}", "false")
+    try:
+        assert {row.u for row in df.select("u").collect()} == {*UUIDS, None} - {UUIDS[3]}
+        assert {row.v for row in df.select("st.v").collect()} == set(UUIDS)
+        for read in (DataFrame.collect, DataFrame.toArrow):
+            with pytest.raises(LakeError, match="cannot read a uuid inside") as raised:
+                read(df.select("li"))
+            assert "enableVectorizedReader" in str(raised.value.hint)
+    finally:
+        spark.conf.unset(f"spark.sql.parquet.{setting}")
 
 
 def test_time_columns_are_a_clear_error(spark: SparkSession, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _LAKE = "lake"  # the name of the catalog, unless another one is chosen
 _MARK = "[PENSTOCK-"
 _NO_FIELD_IDS = "doesn't contain any field Ids"  # what Spark says of a file that it should read by field id
+_NESTED_UUID = re.compile(r"PARQUET_TYPE_ILLEGAL\].*\(UUID\)")  # what Spark's row reader says of a list of uuids
 _MISSING = re.compile(r"FAILED_READ_FILE\.FILE_NOT_EXIST\].*?reading file (.+?)\.\s+File does not exist", re.DOTALL)
 _FROM_PYTHON = re.compile(r"^penstock\.[\w.]*?(\w+): (.*)$", re.MULTILINE)
 _HAS_SOURCE = "_penstock_has_source"
@@ -183,6 +184,11 @@ def _own_error(java_error: Any) -> Exception | None:
             return _again(*matches[-1])
         if _NO_FIELD_IDS in text:
             return _no_field_ids(java_error)
+        if _NESTED_UUID.search(text):
+            return LakeError(
+                "Spark's row reader cannot read a uuid inside a list or map",
+                hint="set spark.sql.parquet.enableVectorizedReader and enableNestedColumnVectorizedReader to true",
+            )
         missing = _MISSING.search(text)
         if missing:
             return _gone(missing[1])
