@@ -7,16 +7,15 @@ It reads like any Iceberg table. The object is the newest version that it has se
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from penstock.errors import LakeError
 from penstock.expr.tree import Expr, Lookup
 from penstock.lake.advise.advice import Advice
 from penstock.lake.advise.advise import advise
 from penstock.lake.advise.map_advice import advise_maps
-from penstock.lake.commit.commit import change_metadata, fresh, property_updates
-from penstock.lake.declarations import Declarations
+from penstock.lake.commit.commit import change_metadata, property_updates
+from penstock.lake.evolving_table import EvolvingTable
 from penstock.lake.layout.coalesce import Coalesce, as_rule
 from penstock.lake.layout.renames import current_properties
 from penstock.lake.layout.table_layout import layout_of
@@ -26,6 +25,7 @@ from penstock.lake.maintain.expire import Expired, expire
 from penstock.lake.maintain.sweep import Swept, sweep
 from penstock.lake.managed_description import ManagedDescription
 from penstock.lake.rule_change import set_coalesce, set_shred
+from penstock.lake.versioned_table import VersionedTable
 from penstock.lake.write import writes as write
 from penstock.lake.write.data_files import file_format
 from penstock.maps.shred_rule import Shred, as_rules, check_is_mapping, from_properties
@@ -33,15 +33,12 @@ from penstock.prune.plan import Plan
 from penstock.quantities import Age
 from penstock.storage.storage import clear_storage_errors
 from penstock.tables.description import Description
-from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.metadata.catalogs import clear_errors
 
 
 @dataclass(frozen=True, repr=False)
-class ManagedTable(IcebergTable):
+class ManagedTable(EvolvingTable, VersionedTable):
     """A table of a lake, for reading and writing, returned by `create_table()` and `table()` of a lake."""
-
-    declarations: Declarations = field(kw_only=True, compare=False)
 
     def append(self, rows: Any, *, properties: dict[str, str] | None = None) -> None:
         """Add rows: a Spark DataFrame, or Arrow's, which needs no Spark; `properties` go into the snapshot."""
@@ -113,13 +110,6 @@ class ManagedTable(IcebergTable):
     def describe(self) -> Description:
         """What reports and notebooks show."""
         return ManagedDescription(self)
-
-    def _writable(self) -> ManagedTable:
-        if self.snapshot is not None:
-            message = f"this is {self.name} as it was ({self.snapshot}), which cannot be written"
-            raise LakeError(message, hint="write to the table itself: lake.table(…)")
-        self._move(fresh(self.table))
-        return self
 
     def expire(self, older_than: Age = "5 days", *, keep_last: int = 1) -> Expired:
         """Remove snapshots that are older, and the files that only they needed.
