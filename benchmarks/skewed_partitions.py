@@ -69,7 +69,7 @@ class Layout:
 
     name: str
     root: Path
-    write: Callable[[Any], None]
+    write: Callable[[Any], object]
     read: Callable[[], Any]
     plan: Callable[[str], int] | None = None
     seconds: dict[str, float] = field(default_factory=dict)

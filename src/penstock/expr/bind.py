@@ -277,6 +277,22 @@ class _Binder:
         return self.cast_literal(stamp, pa.date32()) if name in _TODAY else stamp
 
 
+def bind_value(text: str, schema: Any, context: Context | None = None) -> Expr:
+    """Parse and bind an expression of any type.
+
+    >>> bind_value("n + 1", pa.schema({"n": pa.int64()})).type
+    DataType(int64)
+    """
+    from penstock.expr.limits import check_operations
+    from penstock.expr.parse import parse
+    from penstock.expr.schema import as_schema
+
+    binder = _Binder(as_schema(schema), context or Context(), text)
+    bound = fold(parse(text), binder.visit)
+    check_operations(bound)
+    return bound
+
+
 def _is_map(expr: Expr) -> bool:
     return expr.type is not None and bool(pa.types.is_map(expr.type))
 

@@ -24,10 +24,12 @@ from penstock.lake.maintain.compact import Compaction, compact
 from penstock.lake.maintain.expire import Expired, expire
 from penstock.lake.maintain.sweep import Swept, sweep
 from penstock.lake.managed_description import ManagedDescription
+from penstock.lake.merge_builder import MergeBuilder, On, key_columns
 from penstock.lake.rule_change import set_coalesce, set_shred
 from penstock.lake.versioned_table import VersionedTable
 from penstock.lake.write import writes as write
 from penstock.lake.write.data_files import file_format
+from penstock.lake.write.write_result import WriteResult
 from penstock.maps.shred_rule import Shred, as_rules, check_is_mapping, from_properties
 from penstock.prune.plan import Plan
 from penstock.quantities import Age
@@ -40,10 +42,10 @@ from penstock.tables.iceberg.metadata.catalogs import clear_errors
 class ManagedTable(EvolvingTable, VersionedTable):
     """A table of a lake, for reading and writing, returned by `create_table()` and `table()` of a lake."""
 
-    def append(self, rows: Any, *, properties: dict[str, str] | None = None) -> None:
+    def append(self, rows: Any, *, properties: dict[str, str] | None = None) -> WriteResult:
         """Add rows: a Spark DataFrame, or Arrow's, which needs no Spark; `properties` go into the snapshot."""
         with clear_storage_errors(f"{self.name} cannot be written"):
-            self._move(write.append(self._writable(), rows, properties or {}))
+            return self._done(write.append(self._writable(), rows, properties or {}))
 
     def overwrite(
         self,
@@ -52,16 +54,43 @@ class ManagedTable(EvolvingTable, VersionedTable):
         *,
         dynamic: bool = False,
         properties: dict[str, str] | None = None,
-    ) -> None:
+    ) -> WriteResult:
         """Put rows in the place of others: of all, of those that match `where`, or, with `dynamic`, of all rows in
         the logical partitions that the new rows have."""
         with clear_storage_errors(f"{self.name} cannot be written"):
-            self._move(write.overwrite(self._writable(), rows, where, dynamic, properties or {}))
+            return self._done(write.overwrite(self._writable(), rows, where, dynamic, properties or {}))
 
-    def delete(self, where: str | Expr, *, properties: dict[str, str] | None = None) -> None:
+    def delete(self, where: str | Expr, *, properties: dict[str, str] | None = None) -> WriteResult:
         """Take away the rows that match; files whose rows all match are dropped without being read."""
         with clear_storage_errors(f"{self.name} cannot be written"):
-            self._move(write.delete(self._writable(), where, properties or {}))
+            return self._done(write.delete(self._writable(), where, properties or {}))
+
+    def update(
+        self, values: Mapping[str, Any], where: str | Expr = "TRUE", *, properties: dict[str, str] | None = None
+    ) -> WriteResult:
+        """Give the rows that match new values: `{"price": "price * 2"}`. A text is an expression over the row."""
+        with clear_storage_errors(f"{self.name} cannot be written"):
+            return self._done(write.update(self._writable(), values, where, properties or {}))
+
+    def merge(self, rows: Any, on: On, *, properties: dict[str, str] | None = None) -> MergeBuilder:
+        """Begin a merge: rows that have the same key meet those of the table, and clauses say what becomes of both.
+
+        `on` names the key columns: `"id"`, `["app", "id"]`, or `{"id": "user_id"}` where the rows call it otherwise.
+        """
+        return MergeBuilder(self, rows, key_columns(on), properties or {})
+
+    def upsert(self, rows: Any, on: On, *, properties: dict[str, str] | None = None) -> WriteResult:
+        """Add rows, or put them in the place of those that have the same key."""
+        return self.merge(rows, on, properties=properties).when_matched_update().when_not_matched_insert().execute()
+
+    def _merge(self, merge: MergeBuilder) -> WriteResult:
+        with clear_storage_errors(f"{self.name} cannot be written"):
+            table = self._writable()
+            return self._done(write.change_rows(table, write.prepare(table), merge.change(), dict(merge.properties)))
+
+    def _done(self, done: write.Done) -> WriteResult:
+        self._move(done.table)
+        return done.result
 
     def compact(self, where: str | None = None) -> Compaction:
         """Merge small files, and put every row where today's rule wants it; `where` names the files to look at."""

@@ -73,7 +73,7 @@ class Replacement:
         has_changed = partial(has_moved_on, old.table)
         change = Change(operation, self.files, removed, base, touches=has_changed, updates=self.updates)
         try:
-            return commit_written(old, change, self.files)
+            return commit_written(old, change, self.files).table
         except Overtaken:
             message = f"{old.name} was changed by another writer while it was replaced"
             raise ConflictError(message, hint="nothing was changed; run the statement again") from None

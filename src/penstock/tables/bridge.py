@@ -69,3 +69,10 @@ def map_files(tasks: Any, work: Any) -> Any:
     from penstock.spark.write.write_job import map_files as run
 
     return run(tasks, work)
+
+
+def merge(builder: Any) -> Any:
+    """A merge of a Spark DataFrame."""
+    from penstock.spark.session.lake_sql import run_merge
+
+    return run_merge(builder)

@@ -46,13 +46,18 @@ def filter_mask(
 
     Terms with `known` values need not be in the table.
     """
-    rows = read_terms(predicate, table, known)
-    vector = evaluate(predicate, rows, table.num_rows, zone)
+    return values_of(predicate, table, zone, known)
+
+
+def values_of(expr: Expr, table: pa.Table | pa.RecordBatch, zone: str = "UTC", known: Rows | None = None) -> pa.Array:
+    """The value of an expression for each row of `table`; raises `EvaluationError` where Spark would raise."""
+    rows = read_terms(expr, table, known)
+    vector = evaluate(expr, rows, table.num_rows, zone)
     if vector.failed is not None:
         from penstock.expr.kernels.failure import why_failed
 
-        why = unevaluable(predicate) or why_failed(predicate, rows, int(np.argmax(vector.failed)), zone)
-        raise EvaluationError(f"cannot evaluate {short(predicate)}: {why}", hint=_hint(predicate))
+        why = unevaluable(expr) or why_failed(expr, rows, int(np.argmax(vector.failed)), zone)
+        raise EvaluationError(f"cannot evaluate {short(expr)}: {why}", hint=_hint(expr))
     return vector.values
 
 

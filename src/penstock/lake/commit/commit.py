@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import chain, repeat
-from typing import TypeVar
+from itertools import chain, count, repeat
+from typing import NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -59,13 +59,22 @@ class UnknownOutcomeError(LakeError):
     """The catalog did not say whether it took a commit: nothing that was written may be removed."""
 
 
-def commit(table: Table, sources: Sources, change: Change) -> Table:
-    """Publish a change; the table as PyIceberg has it afterwards."""
+class Published(NamedTuple):
+    """A change that was committed: the table as PyIceberg has it afterwards, its snapshot, and how often it waited."""
+
+    table: Table
+    snapshot_id: int
+    retries: int
+
+
+def commit(table: Table, sources: Sources, change: Change) -> Published:
+    """Publish a change."""
     if any(file.spec_id not in change.applied(table.metadata).specs() for file in change.added):
         table = fresh(table)  # the spec of shared files was added after this version
-    draft = Draft(table, sources, change)
+    draft, attempts = Draft(table, sources, change), count()
 
     def publish(table: Table) -> Table:
+        next(attempts)
         if table.metadata.snapshot_by_id(draft.snapshot_id) is not None:
             return table  # a commit that was said to have failed took place
         try:
@@ -84,7 +93,7 @@ def commit(table: Table, sources: Sources, change: Change) -> Table:
     with undone_on_failure(lambda: draft.clean(published=False)):
         published = commit_metadata(table, publish, failure, hint)
     draft.clean(published=True)
-    return published
+    return Published(published, draft.snapshot_id, next(attempts) - 1)
 
 
 @contextmanager

@@ -34,7 +34,7 @@ from penstock.lake.layout.table_layout import Tuple
 from penstock.lake.write.arrangement import write_rows
 from penstock.lake.write.data_files import WrittenFile
 from penstock.lake.write.hot_key_choice import choose_again
-from penstock.lake.write.removal import unfiltered
+from penstock.lake.write.row_change import unfiltered
 from penstock.lake.write.writes import LOCALLY, commit_written, prepare
 from penstock.progress import Count, Counted, counted, progress
 from penstock.prune.plan import Plan
@@ -125,7 +125,7 @@ def _compact(table: IcebergTable, where: str | None) -> tuple[Table, _Work]:
             return now.table, work
         work.write()
         change = Change("replace", work.written, frozenset(work.chosen), now.version.snapshot_id, sort_manifests=True)
-        return commit_written(now, change, work.written), work
+        return commit_written(now, change, work.written).table, work
 
     hint = "nothing was changed; compact when they are done, or less at once: where=…"
     return replanned(replace(table, table=fresh(table.table)), once, hint)

@@ -43,7 +43,7 @@ def check_schema(incoming: pa.Schema, schema: Schema) -> list[str]:
         if type_in_rows is None or (str(kind) == "uuid" and _is_uuid(type_in_rows)):
             continue
         type_in_rows = normalize(type_in_rows)
-        if not _fits(type_in_rows, field.type):
+        if not fits(type_in_rows, field.type):
             problems.append(f"{field.name} is a {type_name(field.type)} and was given as {type_name(type_in_rows)}")
     if problems:
         hint = "select and cast the columns so that they are the table's; nothing was written"
@@ -79,7 +79,8 @@ def _is_uuid(incoming: pa.DataType) -> bool:
     return bool(stored == pa.binary(16))
 
 
-def _fits(incoming: pa.DataType, wanted: pa.DataType) -> bool:
+def fits(incoming: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether values of a type go into a column without a loss."""
     if incoming == wanted or (incoming, wanted) in _WIDER or pa.types.is_null(incoming):
         return True
     if pa.types.is_decimal(incoming) and pa.types.is_decimal(wanted):
@@ -88,7 +89,7 @@ def _fits(incoming: pa.DataType, wanted: pa.DataType) -> bool:
         return False
     inner = [(incoming.field(i), wanted.field(i)) for i in range(wanted.num_fields)]
     named = pa.types.is_struct(wanted)
-    return all((not named or a.name.lower() == b.name.lower()) and _fits(a.type, b.type) for a, b in inner)
+    return all((not named or a.name.lower() == b.name.lower()) and fits(a.type, b.type) for a, b in inner)
 
 
 def _cast(column: pa.ChunkedArray, to: pa.DataType, name: str) -> pa.ChunkedArray:

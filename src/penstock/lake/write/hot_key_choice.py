@@ -93,8 +93,6 @@ def _sampled(data: Any, names: Sequence[str]) -> tuple[pa.Table | None, Any]:
 
     There is no sample of rows without these columns: whoever writes them says what is wrong.
     """
-    if isinstance(data, pa.RecordBatch):
-        data = pa.table(data)
     if not isinstance(data, pa.Table | pa.RecordBatchReader):
         columns = {str(name).lower() for name in getattr(data, "columns", ())}
         has_all = hasattr(data, "mapInArrow") and all(name.lower() in columns for name in names)

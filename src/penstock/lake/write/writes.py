@@ -6,21 +6,23 @@ writer changed it in the meantime.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 
-from penstock.errors import ConflictError, LakeError
+from penstock.errors import LakeError
 from penstock.expr.bind import bind_text
 from penstock.expr.tree import Expr
 from penstock.lake.commit.commit import (
     AlreadyCommitted,
-    Overtaken,
+    Published,
     change_metadata,
     commit,
     fresh,
@@ -31,14 +33,19 @@ from penstock.lake.commit.snapshot import Change, StreamBatch, folder_of
 from penstock.lake.layout.live_files import LiveFile, live_files, logical_sizes
 from penstock.lake.layout.table_layout import layout_of, missing_spec
 from penstock.lake.write.arrangement import write_rows
+from penstock.lake.write.assignments import Assignments
 from penstock.lake.write.conform import check_schema
 from penstock.lake.write.data_files import WriteJob, WrittenFile, discard, file_format
 from penstock.lake.write.hot_key_choice import choose_for
 from penstock.lake.write.new_sidecars import with_sidecars
-from penstock.lake.write.removal import ByPartition, ByPredicate, PlannedRemoval, Removal, Rewrite
+from penstock.lake.write.removal import ByPartition, ByPredicate
+from penstock.lake.write.rewrite import Rewrite, Rewritten
+from penstock.lake.write.row_change import Places, PlannedChange, RowChange
+from penstock.lake.write.rows import as_arrow, is_spark
+from penstock.lake.write.update import Update
+from penstock.lake.write.write_result import WriteResult, result_of
 from penstock.progress import Count, Counted, progress
 from penstock.tables import bridge
-from penstock.tables.file_metadata import spark_url
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.scan.reader import Reader
 
@@ -46,16 +53,23 @@ from penstock.tables.iceberg.scan.reader import Reader
 LOCALLY = 64 << 20
 
 
-def append(table: IcebergTable, data: Any, properties: dict[str, str]) -> Table:
-    """Add rows; PyIceberg's table afterwards."""
+class Done(NamedTuple):
+    """A write that took place: PyIceberg's table afterwards, and what was done."""
+
+    table: Table
+    result: WriteResult
+
+
+def append(table: IcebergTable, data: Any, properties: dict[str, str]) -> Done:
+    """Add rows."""
     job, data = prepare_for(table, data)
     return add_files(table, produce(job, data), properties)
 
 
-def add_files(table: IcebergTable, files: Sequence[WrittenFile], properties: dict[str, str]) -> Table:
+def add_files(table: IcebergTable, files: Sequence[WrittenFile], properties: dict[str, str]) -> Done:
     """Commit files that were written."""
     if not files:
-        return fresh(table.table)
+        return Done(fresh(table.table), WriteResult())
     return _add(table, Change("append", files, properties=properties))
 
 
@@ -68,14 +82,25 @@ def add_batch(table: IcebergTable, files: Sequence[WrittenFile], batch: StreamBa
     return True
 
 
-def _add(table: IcebergTable, change: Change) -> Table:
+def _add(table: IcebergTable, change: Change) -> Done:
     with undone_on_failure(lambda: discard(table.sources.io, change.added)):
-        return commit(fresh(table.table), table.sources, change)
+        return _done(commit(fresh(table.table), table.sources, change), added=_rows(change.added))
+
+
+def _done(published: Published, *, added: int = 0, updated: int = 0, removed: int = 0, retries: int = 0) -> Done:
+    snapshot = published.table.metadata.snapshot_by_id(published.snapshot_id)
+    summary = {} if snapshot is None or snapshot.summary is None else snapshot.summary.additional_properties
+    rows = {"added": added, "updated": updated, "removed": removed}
+    return Done(published.table, result_of(published.snapshot_id, summary, **rows, retries=retries + published.retries))
+
+
+def _rows(files: Sequence[WrittenFile]) -> int:
+    return sum(file.rows for file in files)
 
 
 def overwrite(
     table: IcebergTable, data: Any, where: str | Expr | None, dynamic: bool, properties: dict[str, str]
-) -> Table:
+) -> Done:
     """Replace rows: all, those that match, or the logical partitions that the new rows have."""
     if where is not None and dynamic:
         raise LakeError("overwrite has both where and dynamic", hint="give one of them")
@@ -83,47 +108,65 @@ def overwrite(
     job, data = prepare_for(table, data)
     files = produce(replace(job, check=predicate.check if predicate is not None and where is not None else None), data)
     removal = predicate if predicate is not None else ByPartition.of(job.layout, files)
-    return replace_rows(table, job, files, removal, properties)
+    return change_rows(table, job, removal, properties, files)
 
 
-def replace_rows(
+def change_rows(
     table: IcebergTable,
     job: WriteJob,
-    files: Sequence[WrittenFile],
-    removal: Removal,
+    change: RowChange,
     properties: dict[str, str],
+    files: Sequence[WrittenFile] = (),
     operation: str = "overwrite",
-) -> Table:
-    """Commit files in the place of rows that are removed; planned again when other writers changed those."""
+) -> Done:
+    """Commit a change of rows, together with files of new ones; planned again when other writers changed those rows."""
+    plans = count()
 
-    def work(now: IcebergTable) -> Table:
-        planned = removal.find(now)
-        removed, rewritten = _rewritten(now, job, removal, planned)
-        if not removed and not files:
-            return now.table
-
-        def has_new_files(newest: Table) -> bool:
-            return bool(removal.find(replace(now, table=newest)).paths - planned.paths)
-
-        change = Change(
-            operation if files or rewritten else "delete",
-            [*files, *rewritten],
-            removed,
-            now.version.snapshot_id,
-            touches=has_new_files,
-            properties=properties,
-        )
-        return commit_written(now, change, rewritten)
+    def work(now: IcebergTable) -> Done:
+        return change_once(now, job, change, properties, files, operation, next(plans))
 
     with undone_on_failure(lambda: discard(job.io, files)):
         newest = replace(table, table=fresh(table.table))
         return replanned(newest, work, "nothing was changed; try again when they are done")
 
 
-def delete(table: IcebergTable, where: str | Expr, properties: dict[str, str]) -> Table:
+def change_once(
+    now: IcebergTable,
+    job: WriteJob,
+    change: RowChange,
+    properties: Mapping[str, str],
+    files: Sequence[WrittenFile] = (),
+    operation: str = "overwrite",
+    retries: int = 0,
+) -> Done:
+    """Commit a change that is planned on one version; `Overtaken` when others changed those rows meanwhile."""
+    planned = change.find(now)
+    new = _rewritten(now, job, change, planned)
+    if not new.gone and not files and not new.written:
+        return Done(now.table, WriteResult())
+
+    def has_new_files(newest: Table) -> bool:
+        return bool(change.find(replace(now, table=newest)).paths - planned.paths)
+
+    kind = operation if files or new.written else "delete"
+    base, added = now.version.snapshot_id, [*files, *new.written]
+    taken = Change(kind, added, frozenset(new.gone), base, touches=has_new_files, properties=properties)
+    published = commit_written(now, taken, new.written)
+    rows = {"added": _rows(files) + new.inserted, "updated": new.updated, "removed": new.removed}
+    return _done(published, **rows, retries=retries)
+
+
+def delete(table: IcebergTable, where: str | Expr, properties: dict[str, str]) -> Done:
     """Take away the rows that match."""
     predicate = by_predicate(table, where)
-    return replace_rows(table, prepare(table), (), predicate, properties, "delete")
+    return change_rows(table, prepare(table), predicate, properties, operation="delete")
+
+
+def update(table: IcebergTable, values: Mapping[str, Any], where: str | Expr, properties: dict[str, str]) -> Done:
+    """Give the rows that match new values."""
+    predicate = by_predicate(table, where)
+    assignments = Assignments.of(values, table.schema, table.schema, table.context)
+    return change_rows(table, prepare(table), Update(predicate, assignments), properties)
 
 
 def by_predicate(table: IcebergTable, where: str | Expr) -> ByPredicate:
@@ -135,7 +178,7 @@ def by_predicate(table: IcebergTable, where: str | Expr) -> ByPredicate:
 
 def prepare_for(table: IcebergTable, data: Any) -> tuple[WriteJob, Any]:
     """All that writing these rows needs; hot keys that are to be found are chosen by them."""
-    now, data = choose_for(table, data)
+    now, data = choose_for(table, data if is_spark(data) else as_arrow(data))
     return prepare(replace(table, table=now)), data
 
 
@@ -157,26 +200,21 @@ def prepare(table: IcebergTable, *, files: Sequence[LiveFile] | None = None) -> 
 
 def produce(job: WriteJob, data: Any) -> list[WrittenFile]:
     """Rows as files: Arrow's here, Spark's by its tasks."""
-    if isinstance(data, pa.RecordBatch):
-        data = pa.table(data)
-    if isinstance(data, pa.Table):
-        names = check_schema(data.schema, job.layout.schema)
-        with progress(f"writing {Counted(data.num_rows, None, 'row')}"):
-            return write_rows(job, [data.select(names)])
-    if isinstance(data, pa.RecordBatchReader):
-        names = check_schema(data.schema, job.layout.schema)
-        read = Count(None, "row")
-        with progress("reading and writing", read):
-            batches = read.each(data, lambda batch: batch.num_rows)
-            return write_rows(job, (pa.table(batch).select(names) for batch in batches))
-    if hasattr(data, "sparkSession") and hasattr(data, "mapInArrow"):
+    if is_spark(data):
         files: list[WrittenFile] = bridge.write(job, data)
         return files
-    raise LakeError(f"rows are a Spark DataFrame or an Arrow table; found {type(data).__name__}")
+    names = check_schema(data.schema, job.layout.schema)
+    if isinstance(data, pa.Table):
+        with progress(f"writing {Counted(data.num_rows, None, 'row')}"):
+            return write_rows(job, [data.select(names)])
+    read = Count(None, "row")
+    with progress("reading and writing", read):
+        batches = read.each(data, lambda batch: batch.num_rows)
+        return write_rows(job, (pa.table(batch).select(names) for batch in batches))
 
 
-def commit_written(table: IcebergTable, change: Change, written: Sequence[WrittenFile]) -> Table:
-    """Commit a change that was planned on a version of a table; PyIceberg's table afterwards.
+def commit_written(table: IcebergTable, change: Change, written: Sequence[WrittenFile]) -> Published:
+    """Commit a change that was planned on a version of a table.
 
     What was written for it is removed, unless it took place or may have.
     """
@@ -184,51 +222,66 @@ def commit_written(table: IcebergTable, change: Change, written: Sequence[Writte
         return commit(table.table, table.sources, change)
 
 
-def replace_files(base: IcebergTable, urls: Collection[str], rows: Any) -> Table:
-    """Put rows in the place of files of a version: the end of a DELETE that only Spark can evaluate.
+def replace_files(base: IcebergTable, removed: frozenset[str], written: Sequence[WrittenFile]) -> Table:
+    """Put files in the place of others: the end of a statement whose rows Spark computed.
 
-    The URLs are as Spark shows them. When others have added files since, or changed these, nothing is changed: the
-    rows were computed without them.
+    `Overtaken` when others have added files since, or changed these: the rows were computed without them.
     """
-    files = {spark_url(task.path): task.path for task in base.plan().files}
-    removed = frozenset(files[url] for url in urls)
-    if not removed:
-        return base.table
-    written = produce(prepare(base), rows)
-    known = frozenset(files.values())
+    known = frozenset(base.plan().files.paths.to_pylist())
 
     def has_new_files(newest: Table) -> bool:
         return not known.issuperset(replace(base, table=newest, snapshot=None).plan().files.paths.to_pylist())
 
     change = Change("overwrite", written, removed, base.version.snapshot_id, touches=has_new_files)
-    try:
-        return commit_written(base, change, written)
-    except Overtaken:
-        message = f"{base.name} was changed by another writer while the statement ran"
-        raise ConflictError(message, hint="nothing was changed; run the statement again") from None
+    return commit_written(base, change, written).table
 
 
-def _rewritten(
-    now: IcebergTable, job: WriteJob, removal: Removal, planned: PlannedRemoval
-) -> tuple[frozenset[str], list[WrittenFile]]:
+@dataclass
+class _NewFiles:
+    """What a change makes of the files of one version."""
+
+    gone: set[str] = field(default_factory=set)
+    written: list[WrittenFile] = field(default_factory=list)
+    removed: int = 0
+    updated: int = 0
+    inserted: int = 0
+    moved: list[pa.Table] = field(default_factory=list)
+    matched: list[Places] = field(default_factory=list)
+
+    def add(self, path: str, rewritten: Rewritten) -> None:
+        """What became of one file."""
+        if rewritten.matched is not None:
+            self.matched.append(rewritten.matched)
+        if rewritten.files is not None:
+            self.gone.add(path)
+            self.written += rewritten.files
+            self.removed += rewritten.removed
+            self.updated += rewritten.updated
+            self.moved += [] if rewritten.moved is None else [rewritten.moved]
+
+
+def _rewritten(now: IcebergTable, job: WriteJob, change: RowChange, planned: PlannedChange) -> _NewFiles:
     """The files that go, and what takes their place; written here or, when there is much to do, in Spark's tasks."""
-    work = Rewrite(job.again(), removal, Reader(now.version, now.sources.io, now.context.timezone))
+    again = job.again()
+    work = Rewrite(again, change, Reader(now.version, now.sources.io, now.context.timezone))
     tasks, done = planned.partial, Count(len(planned.partial), "file")
     is_small = sum(task.size or 0 for task in tasks) <= LOCALLY
-    removed, written = set(planned.whole), list[WrittenFile]()
+    new = _NewFiles({task.path for task in planned.whole}, removed=sum(task.rows or 0 for task in planned.whole))
     try:
         with progress("rewriting", done) if is_small and tasks else nullcontext():
             rewritten = (
                 map(work.file, done.each(tasks)) if is_small or not tasks else bridge.map_files(tasks, work.file)
             )
-            for task, files in zip(tasks, rewritten, strict=True):
-                if files is not None:
-                    removed.add(task.path)
-                    written += files
+            for task, each in zip(tasks, rewritten, strict=True):
+                new.add(task.path, each)
+        new.written += write_rows(again, new.moved)
+        inserts = change.inserts(np.concatenate([np.zeros(0, np.int64), *new.matched]))
+        new.inserted = sum(rows.num_rows for rows in inserts)
+        new.written += write_rows(job, inserts)
     except BaseException:
-        discard(job.io, written)
+        discard(job.io, new.written)
         raise
-    return frozenset(removed), written
+    return new
 
 
 def _bytes_per_row(metadata: TableMetadata) -> float | None:

@@ -17,6 +17,7 @@ from penstock.errors import (
     TableExistsError,
     TableNotFoundError,
 )
+from penstock.lake.commit.commit import Overtaken
 from penstock.spark.catalog.lakes import attached_lake, open_lake
 from penstock.spark.catalog.metadata_tables import metadata_table
 from penstock.spark.catalog.new_tables import as_new_table, create_table
@@ -189,8 +190,15 @@ class Catalog:
         rows = DataFrame(frame, self._session(frame.sparkSession()))
         statement = request.get("statement")
         opened = handles.get(request["handle"])
-        with clear_nulls(opened.name):
-            opened.change(request["mode"], None if statement is None else json.loads(statement), rows)
+        try:
+            with clear_nulls(opened.name):
+                opened.change(request["mode"], None if statement is None else json.loads(statement), rows)
+        except Overtaken:
+            return {"again": True}
+        return {}
+
+    def _for_writing(self, lake: Lake, request: Request) -> Answer:
+        handles.get(request["handle"]).for_writing()
         return {}
 
     def _truncate(self, lake: Lake, request: Request) -> Answer:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from penstock.errors import LakeError
 from penstock.lake.managed_table import ManagedTable
-from penstock.spark.catalog.row_changes import FILE
+from penstock.spark.catalog.computed_changes import FILE
 from penstock.spark.catalog.table_facts import facts, spark_schema
 from penstock.spark.catalog.versions import table_name
 

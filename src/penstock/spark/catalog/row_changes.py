@@ -1,8 +1,8 @@
-"""Statements that change rows: INSERT, DELETE, TRUNCATE, and overwriting, from Spark's plan to a commit.
+"""Statements that change rows: INSERT, DELETE, TRUNCATE, UPDATE, MERGE and overwriting, from Spark's plan to a commit.
 
-The condition of a statement arrives as Catalyst's expression. Where Penstock can evaluate it exactly, files are planned
+The condition of a DELETE arrives as Catalyst's expression. Where Penstock can evaluate it exactly, files are planned
 and rewritten as `table.delete(…)` does it. Otherwise, for subqueries and functions that only Spark knows, Spark finds
-the files that have matching rows and computes the rows that stay.
+the files that have matching rows and computes the rows that stay. For UPDATE and MERGE see `computed_changes.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from penstock.errors import EvaluationError, LakeError
 from penstock.expr.kernels.evaluate import unevaluable
 from penstock.expr.sql_text import quote_name
 from penstock.expr.tree import Expr
-from penstock.lake.write.writes import replace_files
+from penstock.lake.write.writes import prepare, produce, replace_files
+from penstock.spark.catalog.computed_changes import FILE, change_computed, paths_of
 from penstock.spark.scan.translate import translate
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from penstock.lake.managed_table import ManagedTable
     from penstock.tables.source import Source
 
-FILE, _MATCHES = "__penstock_file", "__penstock_matches"  # columns of the rows of a DELETE
+_MATCHES = "__penstock_matches"  # a column of the rows of a DELETE
 
 
 def change_rows(
@@ -39,7 +40,11 @@ def change_rows(
     elif statement["kind"] == "overwrite":
         _overwrite(table, statement, rows)
     else:
-        _delete(table, loaded, statement, rows)
+        assert isinstance(loaded, IcebergTable)
+        if statement["kind"] == "delete":
+            _delete(table, loaded, statement, rows)
+        else:
+            change_computed(loaded, rows)
 
 
 def _overwrite(table: ManagedTable, statement: Mapping[str, Any], rows: DataFrame) -> None:
@@ -50,7 +55,7 @@ def _overwrite(table: ManagedTable, statement: Mapping[str, Any], rows: DataFram
     table.overwrite(rows, condition)
 
 
-def _delete(table: ManagedTable, loaded: Source, statement: Mapping[str, Any], rows: DataFrame) -> None:
+def _delete(table: ManagedTable, loaded: IcebergTable, statement: Mapping[str, Any], rows: DataFrame) -> None:
     from pyspark.sql import functions as F
 
     kind = rows.schema[_MATCHES].dataType.simpleString()
@@ -65,10 +70,12 @@ def _delete(table: ManagedTable, loaded: Source, statement: Mapping[str, Any], r
             pass
     matches = F.coalesce(F.col(_MATCHES).cast("boolean"), F.lit(False))
     urls = [row[0] for row in rows.where(matches).select(FILE).distinct().collect()]
+    if not urls:
+        return
     staying = rows.where(F.col(FILE).isin(urls)).where(~matches)
-    assert isinstance(loaded, IcebergTable)
     columns = [F.col(quote_name(name)) for name in loaded.schema.names]  # without hidden ones that the condition names
-    replace_files(loaded, urls, staying.select(*columns))
+    written = produce(prepare(loaded), staying.select(*columns))
+    replace_files(loaded, frozenset(paths_of(loaded, urls).values()), written)
 
 
 def _condition(table: ManagedTable, statement: Mapping[str, Any]) -> Expr | None:

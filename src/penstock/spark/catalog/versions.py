@@ -10,8 +10,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import LakeError, TableNotFoundError
+from penstock.spark.catalog.computed_changes import FILE, PLACE
 from penstock.spark.catalog.layouts import layout_options
-from penstock.spark.catalog.row_changes import FILE, change_rows
+from penstock.spark.catalog.row_changes import change_rows
 from penstock.spark.catalog.table_facts import facts, spark_schema
 from penstock.spark.scan.planner import plain_values
 from penstock.stream.feed import Feed
@@ -31,6 +32,7 @@ HIDDEN = {
     "_pos": "_metadata.row_index",
     "_metadata": "_metadata",
     FILE: "_metadata.file_path",
+    PLACE: "_metadata.row_index",
 }
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

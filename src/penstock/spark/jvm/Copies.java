@@ -20,12 +20,12 @@ public class Copies {
     return (LogicalPlan) node.makeCopy(arguments);
   }
 
-  /** An append whose rows are those of a query as it was analyzed. */
-  public static AppendData append(NamedRelation target, LogicalPlan query) {
+  /** An append whose rows are those of a query, and of the same one as it was analyzed. */
+  public static AppendData append(NamedRelation target, LogicalPlan query, LogicalPlan analyzed) {
     Constructor constructor = AppendData.class.getConstructors()[0];
     Object options = scala.collection.immutable.Map$.MODULE$.empty();
     ArrayList arguments = new ArrayList(
-        Arrays.asList(target, query, options, Boolean.FALSE, Option.empty(), Option.apply(query)));
+        Arrays.asList(target, query, options, Boolean.FALSE, Option.empty(), Option.apply(analyzed)));
     if (constructor.getParameterTypes().length > arguments.size()) {
       arguments.add(4, Boolean.FALSE); // whether the table's schema follows that of the rows
     }

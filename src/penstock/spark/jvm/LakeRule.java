@@ -6,6 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
+import org.apache.spark.sql.catalyst.ProjectingInternalRow;
 import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases$;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -19,16 +20,16 @@ import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
-import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
+import org.apache.spark.sql.catalyst.plans.logical.WriteDelta;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.write.RowLevelOperationTable;
 import org.apache.spark.sql.execution.columnar.InMemoryRelation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import scala.collection.immutable.Seq;
@@ -40,6 +41,8 @@ import scala.collection.immutable.Seq;
 public class LakeRule extends Rule {
   private static final String MATCHES = "__penstock_matches";
   private static final String FILE = "__penstock_file";
+  private static final String PLACE = "__penstock_place";
+  private static final String OPERATION = "__penstock_operation";
   private static final ObjectMapper MAPPER = new ObjectMapper();
 
   public Object apply(Object plan) {
@@ -55,11 +58,8 @@ public class LakeRule extends Rule {
       LogicalPlan target = uncached(((DeleteFromTable) plan).table());
       return table(target) == null ? plan : delete((DataSourceV2Relation) target, ((DeleteFromTable) plan).condition());
     }
-    if (plan instanceof UpdateTable && table(uncached(((UpdateTable) plan).table())) != null) {
-      throw unsupported("UPDATE", table(uncached(((UpdateTable) plan).table())));
-    }
-    if (plan instanceof MergeIntoTable && table(uncached(((MergeIntoTable) plan).targetTable())) != null) {
-      throw unsupported("MERGE INTO", table(uncached(((MergeIntoTable) plan).targetTable())));
+    if (plan instanceof WriteDelta && table((LogicalPlan) (Object) ((WriteDelta) plan).originalTable()) != null) {
+      return changes((WriteDelta) plan);
     }
     if (plan instanceof OverwriteByExpression) {
       OverwriteByExpression overwrite = (OverwriteByExpression) plan;
@@ -116,12 +116,12 @@ public class LakeRule extends Rule {
   }
 
   /** The table of a relation; null when it is not one of a lake, or only carries a statement. */
-  private static LakeTable table(LogicalPlan plan) {
-    if (!(plan instanceof DataSourceV2Relation) || !(((DataSourceV2Relation) plan).table() instanceof LakeTable)) {
-      return null;
+  static LakeTable table(LogicalPlan plan) {
+    Object table = plan instanceof DataSourceV2Relation ? ((DataSourceV2Relation) plan).table() : null;
+    if (table instanceof RowLevelOperationTable) {
+      table = ((RowLevelOperationTable) table).table();
     }
-    LakeTable table = (LakeTable) ((DataSourceV2Relation) plan).table();
-    return table instanceof LakeTable.Carrier ? null : table;
+    return table instanceof LakeTable && !(table instanceof LakeTable.Carrier) ? (LakeTable) table : null;
   }
 
   /** The target of a statement, where Spark has put its cached rows in its place. */
@@ -136,7 +136,7 @@ public class LakeRule extends Rule {
 
   /** The native scan, under the attributes of the relation; with files, one more column names each row's file. */
   private static LogicalPlan scan(DataSourceV2Relation relation, boolean withFiles) {
-    LakeTable table = (LakeTable) relation.table();
+    LakeTable table = table(relation);
     ArrayList hidden = new ArrayList();
     Seq output = relation.output();
     HashMap places = new HashMap();
@@ -197,6 +197,36 @@ public class LakeRule extends Rule {
     return carried(relation, table(relation), "delete", condition, query);
   }
 
+  /** The rows that an UPDATE or a MERGE changes, with new values, and the file and place of each that is there already. */
+  private static LogicalPlan changes(WriteDelta delta) {
+    DataSourceV2Relation relation = (DataSourceV2Relation) (Object) delta.originalTable();
+    RowLevelOperationTable target = (RowLevelOperationTable) ((DataSourceV2Relation) target(delta)).table();
+    String command = target.operation().command().toString();
+    if (command.equals("DELETE")) {
+      return delete(relation, delta.condition());
+    }
+    Seq rows = delta.query().output();
+    ArrayList columns = new ArrayList();
+    add(columns, rows, 0, OPERATION);
+    Seq own = ((ProjectingInternalRow) delta.projections().rowProjection().get()).colOrdinals();
+    for (int i = 0; i < own.size(); i++) {
+      add(columns, rows, ((Integer) own.apply(i)).intValue(), table(relation).schema.fieldNames()[i]);
+    }
+    Seq id = delta.projections().rowIdProjection().colOrdinals();
+    add(columns, rows, ((Integer) id.apply(0)).intValue(), FILE);
+    add(columns, rows, ((Integer) id.apply(1)).intValue(), PLACE);
+    LogicalPlan query = new Project((Seq) PlannedFiles.seq(columns), delta.query());
+    query.setAnalyzed();
+    LakeTable carrier = table(relation).carrying(statement(command.toLowerCase(java.util.Locale.ROOT), null));
+    // The target stays a table in what Python executes, so that it can be narrowed, and loaded again.
+    return Copies.append((DataSourceV2Relation) Copies.with(relation, 0, carrier), replaced(query), query);
+  }
+
+  private static void add(ArrayList columns, Seq rows, int place, String name) {
+    columns.add(new Alias((Expression) rows.apply(place), name, NamedExpression$.MODULE$.newExprId(),
+        PlannedFiles.seq(new ArrayList()), scala.Option.empty(), PlannedFiles.seq(new ArrayList())));
+  }
+
   private static LogicalPlan overwrite(OverwriteByExpression overwrite, LakeTable table) {
     return carried(
         (DataSourceV2Relation) target(overwrite), table, "overwrite", overwrite.deleteExpr(),
@@ -210,25 +240,22 @@ public class LakeRule extends Rule {
 
   private static LogicalPlan carried(
       DataSourceV2Relation relation, LakeTable table, String kind, Expression condition, LogicalPlan query) {
+    LakeTable carrier = table.carrying(statement(kind, condition));
+    return Copies.append((DataSourceV2Relation) Copies.with(relation, 0, carrier), query, query);
+  }
+
+  private static String statement(String kind, Expression condition) {
     LinkedHashMap statement = new LinkedHashMap();
     statement.put("kind", kind);
     if (condition != null) {
       statement.put("where", PlannedFiles.waits(condition) ? null : Filters.toJson(condition));
       statement.put("text", condition.sql());
     }
-    String text;
     try {
-      text = MAPPER.writeValueAsString(statement);
+      return MAPPER.writeValueAsString(statement);
     } catch (java.io.IOException error) {
       throw new IllegalStateException(error);
     }
-    DataSourceV2Relation target = (DataSourceV2Relation) Copies.with(relation, 0, table.carrying(text));
-    return Copies.append(target, query);
-  }
-
-  private static RuntimeException unsupported(String statement, LakeTable table) {
-    table.refuse(statement);
-    return new IllegalStateException(statement);
   }
 
   private static class Value extends scala.runtime.AbstractFunction0 {

@@ -14,6 +14,7 @@ import org.apache.spark.sql.connector.catalog.StagedTable;
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.SupportsPartitionManagement;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.SupportsRowLevelOperations;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.catalog.TruncatableTable;
@@ -23,6 +24,8 @@ import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.RowLevelOperationBuilder;
+import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.types.DataType;
@@ -36,7 +39,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * Two of one version are equal, so that Spark finds what it has cached and reuses exchanges.
  */
 public class LakeTable
-    implements SupportsRead, SupportsWrite, TruncatableTable, SupportsMetadataColumns, SupportsPartitionManagement {
+    implements SupportsRead, SupportsWrite, TruncatableTable, SupportsMetadataColumns, SupportsPartitionManagement,
+    SupportsRowLevelOperations {
   public final String lake;
   public final JsonNode facts;
   public final String handle; // by which Python knows this version
@@ -64,6 +68,17 @@ public class LakeTable
 
   public String name() {
     return lake + "." + Message.text(facts, "name");
+  }
+
+  /** The table as it is now. */
+  public LakeTable newest() {
+    String[] parts = Message.text(facts, "name").split("\\.");
+    return new LakeTable(lake, new Message("load", lake).with("table", parts).ask());
+  }
+
+  /** Whether another object stands for the same version. */
+  public boolean isSameVersion(LakeTable other) {
+    return Message.text(facts, "key").equals(Message.text(other.facts, "key"));
   }
 
   public StructType schema() {
@@ -121,11 +136,18 @@ public class LakeTable
     return new LakeWrite(lake, handle, this, statement, info);
   }
 
+  /** An error where the table cannot be written. */
+  public RowLevelOperationBuilder newRowLevelOperationBuilder(RowLevelOperationInfo info) {
+    new Message("for-writing", lake).with("handle", handle).ask();
+    return new LakeOperation(this, info.command());
+  }
+
   public MetadataColumn[] metadataColumns() {
     return new MetadataColumn[] {
-      new Hidden("_file", DataTypes.StringType, "the file of the row"),
-      new Hidden("_pos", DataTypes.LongType, "the place of the row in its file"),
-      new Hidden("_metadata", StructType$.MODULE$.apply(new ParquetFileFormat().metadataSchemaFields()), "of Spark's reader")
+      new Hidden(LakeOperation.FILE, DataTypes.StringType, false, "the file of the row"),
+      new Hidden(LakeOperation.PLACE, DataTypes.LongType, false, "the place of the row in its file"),
+      new Hidden("_metadata", StructType$.MODULE$.apply(new ParquetFileFormat().metadataSchemaFields()), true,
+          "of Spark's reader")
     };
   }
 
@@ -231,11 +253,13 @@ public class LakeTable
   private static class Hidden implements MetadataColumn {
     private final String name;
     private final DataType type;
+    private final boolean isNullable;
     private final String comment;
 
-    Hidden(String name, DataType type, String comment) {
+    Hidden(String name, DataType type, boolean isNullable, String comment) {
       this.name = name;
       this.type = type;
+      this.isNullable = isNullable;
       this.comment = comment;
     }
 
@@ -248,7 +272,7 @@ public class LakeTable
     }
 
     public boolean isNullable() {
-      return true;
+      return isNullable;
     }
 
     public String comment() {

@@ -3,15 +3,20 @@ package io.penstock;
 import java.util.HashMap;
 
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.classic.Dataset$;
+import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.RowLevelOperationTable;
 import org.apache.spark.sql.connector.write.SupportsOverwriteV2;
 import org.apache.spark.sql.connector.write.V1Write;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
 import org.apache.spark.sql.sources.InsertableRelation;
 import org.apache.spark.sql.types.StructType;
@@ -94,12 +99,59 @@ public class LakeWrite implements SupportsOverwriteV2, V1Write, InsertableRelati
   }
 
   public void insert(Dataset rows, boolean overwrite) {
-    Message message = new Message("write", lake).with("handle", handle).with("mode", mode);
+    SparkSession session = (SparkSession) rows.sparkSession();
+    LogicalPlan plan = ((org.apache.spark.sql.classic.Dataset) rows).queryExecution().analyzed();
+    LakeTable version = (LakeTable) table;
+    while (true) {
+      Narrowed narrowed = new Narrowed(session, version.name());
+      try {
+        LogicalPlan less = narrowed.plan(plan);
+        if (less != plan) {
+          less.setAnalyzed();
+        }
+        if (write(version, less == plan ? rows : Dataset$.MODULE$.ofRows(session, less))) {
+          return;
+        }
+      } finally {
+        narrowed.close();
+      }
+      LakeTable newest = version.newest();
+      plan = (LogicalPlan) plan.transformDown(new Newer(version, newest));
+      rows = Dataset$.MODULE$.ofRows(session, plan);
+      version = newest;
+    }
+  }
+
+  /** False when other writers were faster, and the rows have to be computed again. */
+  private boolean write(LakeTable version, Dataset rows) {
+    Message message = new Message("write", lake).with("handle", version.handle).with("mode", mode);
     String held = Questions.hold(rows);
     try {
-      message.with("rows", held).with("statement", statement).ask();
+      return !message.with("rows", held).with("statement", statement).ask().has("again");
     } finally {
       Questions.drop(held);
+    }
+  }
+
+  /** One version of a table in the place of another. */
+  private static class Newer extends Change {
+    private final LakeTable before;
+    private final LakeTable after;
+
+    Newer(LakeTable before, LakeTable after) {
+      this.before = before;
+      this.after = after;
+    }
+
+    public Object change(Object node) {
+      LakeTable table = node instanceof LogicalPlan ? LakeRule.table((LogicalPlan) node) : null;
+      if (table == null || !table.name().equals(before.name()) || !table.isSameVersion(before)) {
+        return null;
+      }
+      Object own = ((DataSourceV2Relation) node).table();
+      boolean isTarget = own instanceof RowLevelOperationTable;
+      Object other = isTarget ? new RowLevelOperationTable(after, ((RowLevelOperationTable) own).operation()) : after;
+      return Copies.with((LogicalPlan) node, 0, other);
     }
   }
 }

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from penstock.lake.managed_table import ManagedTable
     from penstock.lake.write.data_files import WriteJob, WrittenFile
-    from penstock.lake.write.removal import Removal
+    from penstock.lake.write.row_change import RowChange
 
 _HINT = "set the options table, and warehouse or catalog"
 
@@ -109,7 +109,7 @@ class Writer(DataSourceArrowWriter):
     options: Mapping[str, str]
     job: WriteJob
     overwrite: bool
-    removal: Removal | None
+    removal: RowChange | None
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """In a task: rows as files."""
@@ -126,7 +126,7 @@ class Writer(DataSourceArrowWriter):
             write.add_files(table, files, {})
             return
         removal = self.removal if self.removal is not None else ByPartition.of(self.job.layout, files)
-        write.replace_rows(table, self.job, files, removal, {})
+        write.change_rows(table, self.job, removal, {}, files)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """On the driver, when a task or the commit failed."""

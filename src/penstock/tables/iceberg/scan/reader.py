@@ -7,12 +7,13 @@ index is its position, which is what deletes are about.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.expressions import AlwaysTrue
@@ -24,9 +25,11 @@ from pyiceberg.types import IcebergType
 
 from penstock.errors import CLIENT_ERRORS, LakeError, MissingError
 from penstock.expr.kernels.evaluate import as_type
+from penstock.expr.kernels.vector import Mask
 from penstock.expr.tree import Expr, Lookup, column_of, terms_of
 from penstock.formats.format_registry import format_of
 from penstock.maps.map_entries import build_maps, entries_of
+from penstock.maps.shredded_file import ShreddedFile
 from penstock.prune.delete_file import DeleteFile
 from penstock.prune.file_task import FileTask
 from penstock.storage.redaction import one_line
@@ -81,16 +84,26 @@ class Reader:
         columns = {n for n in names if n not in keys} | {column_of(term) for term in terms if term not in looked_up}
         if not columns and not keys:
             columns = set(self._version.columns.arrow.names[:1])  # rows are counted by some column
-        table = self._alive(task, shredded.stored(columns, looked_up), first)
+        table, _ = self._alive(task, shredded.stored(columns, looked_up), first)
+        shown = self._shown(table, shredded, columns)
+        key_values: dict[Expr, pa.Array] = {term: as_shown(shredded.key(term, table), term.type) for term in looked_up}
+        return matching_rows(shown, task.residual, names, keys, self._zone, key_values)
+
+    def numbered(self, task: FileTask, names: Sequence[str]) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+        """Some columns of the rows of one file that are not deleted, and the places of these rows in it."""
+        shredded, columns = self._version.shredded(task.shredding), set(names)
+        table, alive = self._alive(task, shredded.stored(columns, ()), None)
+        return self._shown(table, shredded, columns), np.flatnonzero(alive)
+
+    def _shown(self, table: pa.Table, shredded: ShreddedFile, columns: Set[str]) -> pa.Table:
         shown = table.select([])  # as many rows, where no column is wanted too
         for field in self._version.columns.arrow:
             if field.name in columns:
                 shown = shown.append_column(field, as_shown(shredded.column(field.name, table), field.type))
-        key_values: dict[Expr, pa.Array] = {term: as_shown(shredded.key(term, table), term.type) for term in looked_up}
-        return matching_rows(shown, task.residual, names, keys, self._zone, key_values)
+        return shown
 
-    def _alive(self, task: FileTask, names: set[str], first: int | None) -> pa.Table:
-        """The rows of one file that are not deleted, as they are stored."""
+    def _alive(self, task: FileTask, names: set[str], first: int | None) -> tuple[pa.Table, Mask]:
+        """The rows of one file that are not deleted, as they are stored, and which of all rows they are."""
         equality = [delete for delete in task.deletes if delete.kind == "equality"]
         schema = self._schema(names, {i for delete in equality for i in delete.equality_ids}, task)
         table = self._read(task.path, task, schema, first)
@@ -102,7 +115,7 @@ class Reader:
         for delete in equality:
             columns = [schema.find_field(i).name for i in delete.equality_ids]
             alive &= ~listed(table, self._deleted(delete, schema), columns)
-        return table if alive.all() else table.filter(pa.array(alive))
+        return (table if alive.all() else table.filter(pa.array(alive))), alive
 
     def partition(self, task: FileTask) -> list[tuple[Any, IcebergType | None]]:
         """The partition of a file: each value with Iceberg's type of it."""

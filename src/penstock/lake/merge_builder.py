@@ -1,0 +1,153 @@
+"""`table.merge(rows, on="id").when_matched_update().when_not_matched_insert().execute()`
+
+Clauses are tried in the order in which they are given. Conditions and values are SQL expressions: a name is a column of
+the table (of the rows, for inserts), `source.name` one of the rows, `target.name` one of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from penstock.errors import LakeError, SchemaError
+from penstock.expr.tree import Column, Expr
+from penstock.expr.types import normalize, type_name
+from penstock.lake.write.assignments import Assignments, condition, field_named
+from penstock.lake.write.conform import fits
+from penstock.lake.write.merge import SOURCE, Clause, Merge, joined_schema, source_schema
+from penstock.lake.write.merge_keys import keys_of
+from penstock.lake.write.rows import as_arrow, is_spark
+from penstock.lake.write.write_result import WriteResult
+from penstock.tables import bridge
+from penstock.tables.iceberg.scan.reader import as_shown
+
+if TYPE_CHECKING:
+    from penstock.lake.managed_table import ManagedTable
+
+On = str | Sequence[str] | Mapping[str, str]
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ClauseText:
+    """A clause as it was given; `kind` is MATCHED, NOT MATCHED or NOT MATCHED BY SOURCE."""
+
+    kind: str
+    action: str  # UPDATE, DELETE or INSERT
+    values: Values | None
+    where: str | None
+
+
+@dataclass(frozen=True)
+class MergeBuilder:
+    """A merge that is being put together, returned by `table.merge(…)`; `execute()` does it."""
+
+    table: ManagedTable
+    rows: Any
+    on: Mapping[str, str]  # the table's column, and that of the rows
+    properties: Mapping[str, str]
+    clauses: tuple[ClauseText, ...] = ()
+
+    def when_matched_update(self, values: Values | None = None, *, where: str | None = None) -> MergeBuilder:
+        """Give rows that are met new values; without `values`, those of all columns that the rows have."""
+        return self._with("MATCHED", "UPDATE", values, where)
+
+    def when_matched_delete(self, *, where: str | None = None) -> MergeBuilder:
+        """Take away rows that are met."""
+        return self._with("MATCHED", "DELETE", None, where)
+
+    def when_not_matched_insert(self, values: Values | None = None, *, where: str | None = None) -> MergeBuilder:
+        """Add the rows that meet none; without `values`, with all columns that they have."""
+        return self._with("NOT MATCHED", "INSERT", values, where)
+
+    def when_not_matched_by_source_update(self, values: Values, *, where: str | None = None) -> MergeBuilder:
+        """Give rows of the table that are not met new values."""
+        return self._with("NOT MATCHED BY SOURCE", "UPDATE", values, where)
+
+    def when_not_matched_by_source_delete(self, *, where: str | None = None) -> MergeBuilder:
+        """Take away rows of the table that are not met."""
+        return self._with("NOT MATCHED BY SOURCE", "DELETE", None, where)
+
+    def execute(self) -> WriteResult:
+        """Do it: in one commit, or not at all."""
+        if not self.clauses:
+            raise LakeError("the merge has no clauses", hint="add .when_matched_update() or .when_not_matched_insert()")
+        if is_spark(self.rows):
+            result: WriteResult = bridge.merge(self)
+            return result
+        return self.table._merge(self)
+
+    def _with(self, kind: str, action: str, values: Values | None, where: str | None) -> MergeBuilder:
+        return replace(self, clauses=(*self.clauses, ClauseText(kind, action, values, where)))
+
+    def change(self) -> Merge:
+        """The merge over Arrow rows, bound to the table as it is now."""
+        data = as_arrow(self.rows)
+        schema, context = self.table.schema, self.table.context
+        source = _typed(data.read_all() if isinstance(data, pa.RecordBatchReader) else data, schema, self.on)
+        joined, alone = joined_schema(schema, source.schema), source_schema(source.schema)
+        clauses: dict[str, list[Clause]] = {"MATCHED": [], "NOT MATCHED": [], "NOT MATCHED BY SOURCE": []}
+        seen = {"MATCHED": joined, "NOT MATCHED": alone, "NOT MATCHED BY SOURCE": schema}
+        for each in self.clauses:
+            rows = seen[each.kind]
+            where = None if each.where is None else condition(each.where, rows, context)
+            assignments = None
+            if each.values is not None:
+                assignments = Assignments.of(each.values, schema, rows, context)
+            elif each.action != "DELETE":
+                below = (SOURCE,) if each.kind == "MATCHED" else ()
+                assignments = _all_columns(source.schema, schema, below, context.timezone)
+            clauses[each.kind].append(Clause(where, assignments))
+        return Merge(
+            source,
+            keys_of(source, list(self.on.items())),
+            schema,
+            context,
+            *(tuple(each) for each in clauses.values()),
+        )
+
+
+def key_columns(on: On) -> dict[str, str]:
+    """The key columns of the table with those of the rows."""
+    pairs = {on: on} if isinstance(on, str) else dict(on) if isinstance(on, Mapping) else {name: name for name in on}
+    if not pairs:
+        raise LakeError("a merge needs key columns", hint='give on="id", or on=["app", "id"]')
+    return pairs
+
+
+def _typed(rows: pa.Table, schema: pa.Schema, on: Mapping[str, str]) -> pa.Table:
+    """Rows of a source in the types that expressions know; keys in those of the table."""
+    keys = {own.lower(): field_named(target, schema, "the table") for target, own in on.items()}
+    for own in on.values():
+        field_named(own, rows.schema, "the rows")
+    columns = {}
+    for field, column in zip(rows.schema, rows.columns, strict=True):
+        key = keys.get(field.name.lower())
+        known = next((each for each in schema if each.name.lower() == field.name.lower()), None)
+        wanted = key or known
+        kind = wanted.type if wanted is not None and _same_or_wider(field.type, wanted.type) else normalize(field.type)
+        if key is not None and kind != key.type:
+            message = f"the key {key.name} is a {type_name(key.type)}, and {field.name} of the rows a {type_name(kind)}"
+            raise SchemaError(message, hint="cast the rows' column; nothing was written")
+        shown = as_shown(column.combine_chunks(), kind)
+        columns[field.name] = shown if shown.type == kind else shown.cast(kind)
+    return pa.table(columns)
+
+
+def _same_or_wider(kind: pa.DataType, wanted: pa.DataType) -> bool:
+    stored = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+    return fits(normalize(kind), wanted) or (stored == pa.binary(16) and wanted == pa.string())
+
+
+def _all_columns(source: pa.Schema, schema: pa.Schema, below: tuple[str, ...], zone: str) -> Assignments:
+    values: dict[str, Expr | pa.Scalar] = {}
+    for field in source:
+        target = field_named(field.name, schema, "the table")
+        if not fits(field.type, target.type):
+            message = f"{target.name} is a {type_name(target.type)} and was given as {type_name(field.type)}"
+            raise SchemaError(message, hint="cast the rows' column; nothing was written")
+        values[target.name] = Column((*below, field.name), target.type)
+    return Assignments(values, zone)

@@ -1,0 +1,52 @@
+"""Changes that Spark has computed: rows of files by their place, what takes their place, and rows that are new."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.lake.write.row_change import Effect, Places, PlannedChange, RowChange, RowsOfFile, Updates, unfiltered
+from penstock.prune.file_task import FileTask
+from penstock.tables.iceberg.iceberg_table import IcebergTable
+
+
+class ChangedPlaces(NamedTuple):
+    """The rows of one file that change, by their places in it."""
+
+    removed: Places
+    updated: Places
+    values: pa.Table  # one row for each that is updated
+
+
+@dataclass(frozen=True)
+class ByPlace(RowChange):
+    """Rows of some files of one version of a table."""
+
+    base: int | None  # the snapshot
+    files: Mapping[str, ChangedPlaces] = field(repr=False)
+    new: pa.Table = field(repr=False)
+
+    def find(self, table: IcebergTable) -> PlannedChange:
+        """The files, in the version that the places are of; in a later one all files, for it is not known better."""
+        tasks: Sequence[FileTask] = table.plan().files
+        if table.version.snapshot_id == self.base:
+            tasks = [task for task in tasks if task.path in self.files]
+        return PlannedChange(partial=tuple(unfiltered(task) for task in tasks))
+
+    def effect(self, rows: pa.Table, file: RowsOfFile) -> Effect:
+        """What becomes of the rows of a file."""
+        change = self.files[file.path]
+        removed = np.isin(file.places, change.removed)
+        if not len(change.updated):
+            return Effect(removed)
+        order = np.argsort(change.updated, kind="stable")
+        places = np.searchsorted(file.places, change.updated[order])
+        return Effect(removed, Updates(places, change.values.take(pa.array(order))))
+
+    def inserts(self, matched: Places) -> Sequence[pa.Table]:
+        """The rows that are new."""
+        return [self.new] if self.new.num_rows else []

@@ -1,0 +1,97 @@
+"""Copy on write: a file with rows that change is written again, one file at a time, on any machine.
+
+Rows stay in the place of their file. A row whose new values belong to another partition leaves it, and is written
+together with those of other files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.expr.kernels.physical import row_codes
+from penstock.expr.kernels.vector import Mask
+from penstock.lake.layout.coalesce import as_stored
+from penstock.lake.layout.grouping import partition_arrays
+from penstock.lake.layout.slots import Slot
+from penstock.lake.write.arrangement import write_slots
+from penstock.lake.write.conform import conform
+from penstock.lake.write.data_files import WriteJob, WrittenFile
+from penstock.lake.write.row_change import Places, RowChange, RowsOfFile, Updates
+from penstock.prune.file_task import FileTask
+from penstock.tables.iceberg.scan.reader import Reader
+
+# More rows than this that leave their file are written where they are, not sent to the driver.
+_MOVED_BYTES = 32 << 20
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """What became of one file."""
+
+    files: Sequence[WrittenFile] | None = None  # None: all of its rows stay as they are
+    removed: int = 0
+    updated: int = 0
+    moved: pa.Table | None = field(default=None, repr=False)  # rows that are to be written elsewhere
+    matched: Places | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """Rewrites one file at a time as a change wants it."""
+
+    job: WriteJob
+    change: RowChange
+    reader: Reader
+
+    def file(self, task: FileTask) -> Rewritten:
+        """What takes the place of a file."""
+        first, names = self.change.first_columns(), [each.name for each in self.job.layout.schema.fields]
+        if first and len(first) < len(names):
+            unchanged = self.change.glance(self.reader.numbered(task, first)[0])
+            if unchanged is not None:
+                return Rewritten(matched=unchanged.matched)
+        rows, places = self.reader.numbered(task, names)
+        effect = self.change.effect(rows, RowsOfFile(task.path, places))
+        if not effect.changes_rows:
+            return Rewritten(matched=effect.matched)
+        slot, moved = self._slot(task), None
+        staying = rows.select(names)
+        if effect.updates is None:
+            runs = [(slot, staying.filter(pa.array(~effect.removed)))]
+        else:
+            staying, leaving = self._updated(staying, effect.removed, effect.updates, slot)
+            moved = leaving if leaving.num_rows and leaving.nbytes <= _MOVED_BYTES else None
+            runs = [(slot, staying)] if moved is not None else [(slot, staying), (None, leaving)]
+        files = write_slots(self.job, [run for run in runs if run[1].num_rows])
+        updated = 0 if effect.updates is None else len(effect.updates.rows)
+        return Rewritten(files, int(effect.removed.sum()), updated, moved, effect.matched)
+
+    def _updated(self, rows: pa.Table, removed: Mask, updates: Updates, slot: Slot | None) -> tuple[pa.Table, pa.Table]:
+        """The rows of the file in their order, with new values in the place of old ones; and the rows that leave it."""
+        old, new = conform(rows, self.job.layout), conform(updates.values, self.job.layout)
+        replaced = old.take(pa.array(updates.rows))
+        leaves = np.zeros(new.num_rows, np.bool_) if slot is None else self._leaves(replaced, new)
+        place = np.arange(old.num_rows)
+        place[updates.rows] = old.num_rows + np.arange(new.num_rows)
+        stays = ~removed
+        stays[updates.rows[leaves]] = False
+        return pa.concat_tables([old, new]).take(pa.array(place[stays])), new.filter(pa.array(leaves))
+
+    def _leaves(self, old: pa.Table, new: pa.Table) -> Mask:
+        """Which rows belong to another partition than before."""
+        layout, count = self.job.layout, old.num_rows
+        pairs = zip(*(partition_arrays(each, layout.schema, layout.fine) for each in (old, new)), strict=True)
+        codes = row_codes([pa.concat_arrays([before, after]) for before, after in pairs], 2 * count)
+        return np.asarray(codes[:count] != codes[count:], np.bool_)
+
+    def _slot(self, task: FileTask) -> Slot | None:
+        """The place of the file itself; None when files of its spec are not written any more."""
+        layout = self.job.layout
+        if task.spec_id is None or task.spec_id not in (layout.fine.spec_id, layout.coarse_id):
+            return None
+        partition = tuple(as_stored(value, kind) for value, kind in self.reader.partition(task))
+        return Slot(task.spec_id, partition, task.spec_id == layout.coarse_id)

@@ -1,0 +1,102 @@
+"""UPDATE and MERGE in SQL: Spark computes which rows change and their new values, by file and place.
+
+A few changes are collected, and their files rewritten one by one. Many are joined with the rows of their files, and all
+of these are written by Spark's tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.errors import LakeError
+from penstock.expr.sql_text import quote_name
+from penstock.lake.write.by_place import ByPlace, ChangedPlaces
+from penstock.lake.write.conform import check_schema
+from penstock.lake.write.writes import change_once, prepare, produce, replace_files
+from penstock.tables.file_metadata import spark_url
+from penstock.tables.iceberg.iceberg_table import IcebergTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# Columns of rows that a statement changes; the rest are those of the table.
+OPERATION, FILE, PLACE = "__penstock_operation", "__penstock_file", "__penstock_place"
+_REMOVED, _UPDATED, _ADDED = 1, 2, 3  # as Spark numbers them
+_COLLECTED_BYTES, _COLLECTED_ROWS = 128 << 20, 2_000_000
+_SEVERAL = "MERGE_CARDINALITY_VIOLATION"
+
+
+def change_computed(base: IcebergTable, rows: DataFrame) -> None:
+    """Commit the changes of one statement; `Overtaken` when others changed the table since its rows were read."""
+    from pyspark.sql import functions as F
+
+    kept = rows.persist()
+    try:
+        with _clear_errors(base.name):
+            counts = {row[0]: row[1] for row in kept.groupBy(OPERATION).agg(F.count(F.lit(1))).collect()}
+        if not counts:
+            return
+        plan = kept._jdf.queryExecution().withCachedData()
+        if sum(counts.values()) <= _COLLECTED_ROWS and int(str(plan.stats().sizeInBytes())) <= _COLLECTED_BYTES:
+            _change_files(base, kept.toArrow())
+        else:
+            _change_in_tasks(base, kept)
+    finally:
+        kept.unpersist()
+
+
+def paths_of(table: IcebergTable, urls: Iterable[str]) -> dict[str, str]:
+    """The table's paths of files that Spark shows by URL."""
+    wanted = set(urls)
+    paths = {spark_url(task.path): task.path for task in table.plan().files} if wanted else {}
+    return {url: paths[url] for url in wanted}
+
+
+def _change_files(base: IcebergTable, rows: pa.Table) -> None:
+    job = prepare(base)
+    values = rows.drop_columns([OPERATION, FILE, PLACE])
+    values = values.select(check_schema(values.schema, job.layout.schema))
+    operations = rows.column(OPERATION).to_numpy()
+    files = rows.column(FILE).combine_chunks().dictionary_encode()
+    of_row = files.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    places = rows.column(PLACE).fill_null(-1).to_numpy()
+    urls = files.dictionary.to_pylist()
+    paths = paths_of(base, urls)
+    changed = {}
+    for i, url in enumerate(urls):
+        here = of_row == i
+        removed, updated = here & (operations == _REMOVED), here & (operations == _UPDATED)
+        changed[paths[url]] = ChangedPlaces(places[removed], places[updated], values.filter(pa.array(updated)))
+    new = values.filter(pc.equal(rows.column(OPERATION), _ADDED))
+    change_once(base, job, ByPlace(base.version.snapshot_id, changed, new), {})
+
+
+def _change_in_tasks(base: IcebergTable, rows: DataFrame) -> None:
+    from pyspark.sql import functions as F
+
+    columns = [F.col(quote_name(name)) for name in base.schema.names]
+    urls = [row[0] for row in rows.where(F.col(FILE).isNotNull()).select(FILE).distinct().collect()]
+    hidden = [F.col("_metadata.file_path").alias(FILE), F.col("_metadata.row_index").alias(PLACE)]
+    there = base.dataframe(rows.sparkSession).select("*", *hidden).where(F.col(FILE).isin(urls))
+    staying = there.join(rows.where(F.col(FILE).isNotNull()).select(FILE, PLACE), [FILE, PLACE], "left_anti")
+    new = rows.where(F.col(OPERATION) != _REMOVED)
+    written = produce(prepare(base), staying.select(*columns).unionByName(new.select(*columns)))
+    replace_files(base, frozenset(paths_of(base, urls).values()), written)
+
+
+@contextmanager
+def _clear_errors(table: str) -> Iterator[None]:
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        if error.getCondition() != _SEVERAL:
+            raise
+        message = f"a row of {table} is met by several rows of the source"
+        raise LakeError(message, hint="give one row for each key; nothing was written") from None

@@ -1,0 +1,213 @@
+package io.penstock;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
+import org.apache.spark.sql.catalyst.expressions.EqualTo;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GreaterThanOrEqual;
+import org.apache.spark.sql.catalyst.expressions.In;
+import org.apache.spark.sql.catalyst.expressions.IsNull;
+import org.apache.spark.sql.catalyst.expressions.LessThanOrEqual;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.catalyst.expressions.Or;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
+import org.apache.spark.sql.catalyst.plans.logical.View;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.Dataset$;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.DecimalType;
+import scala.collection.immutable.Seq;
+
+/**
+ * The target of a statement, narrowed to rows that its source can meet: the keys of the source are asked for first, and
+ * become a filter on the target, so that only files that may have them are planned.
+ */
+public class Narrowed extends Change {
+  private static final int MOST_KEYS = 100000;
+  private final SparkSession session;
+  private final String name; // of the table that is written
+  private final ArrayList kept = new ArrayList(); // sources that are computed once for both passes
+
+  public Narrowed(SparkSession session, String name) {
+    this.session = session;
+    this.name = name;
+  }
+
+  /** A plan whose joins read less of the table that is written. */
+  public LogicalPlan plan(LogicalPlan plan) {
+    return (LogicalPlan) plan.transformDown(this);
+  }
+
+  /** Give the memory back that sources took. */
+  public void close() {
+    for (Object rows : kept) {
+      ((Dataset) rows).unpersist();
+    }
+  }
+
+  public Object change(Object node) {
+    if (!(node instanceof Join) || ((Join) node).condition().isEmpty()) {
+      return null;
+    }
+    Join join = (Join) node;
+    String kind = join.joinType().sql();
+    boolean left = kind.equals("INNER") || kind.equals("RIGHT OUTER") || kind.equals("LEFT SEMI");
+    boolean right = kind.equals("INNER") || kind.equals("LEFT OUTER") || kind.equals("LEFT ANTI");
+    if (left && isTarget(join.left())) {
+      LogicalPlan target = narrowed(join, join.left(), join.right());
+      return target == null ? null : Copies.with(join, 0, target);
+    }
+    if (right && isTarget(join.right())) {
+      LogicalPlan target = narrowed(join, join.right(), join.left());
+      return target == null ? null : Copies.with(join, 1, target);
+    }
+    return null;
+  }
+
+  /** Whether a side is the table that is written, and nothing else. */
+  private boolean isTarget(LogicalPlan plan) {
+    LogicalPlan below = plan;
+    while (below instanceof Project || below instanceof Filter || below instanceof SubqueryAlias) {
+      below = (LogicalPlan) below.children().apply(0);
+    }
+    LakeTable table = LakeRule.table(below);
+    return table != null && table.name().equals(name);
+  }
+
+  private LogicalPlan narrowed(Join join, LogicalPlan target, LogicalPlan source) {
+    ArrayList ours = new ArrayList();
+    ArrayList theirs = new ArrayList();
+    HashSet nullSafe = new HashSet();
+    for (Object part : parts((Expression) join.condition().get(), new ArrayList())) {
+      boolean isSafe = part instanceof EqualNullSafe;
+      if (!(part instanceof EqualTo) && !isSafe) {
+        continue;
+      }
+      Expression a = (Expression) ((Expression) part).children().apply(0);
+      Expression b = (Expression) ((Expression) part).children().apply(1);
+      boolean isStraight = a.references().subsetOf(target.outputSet()) && b.references().subsetOf(source.outputSet());
+      boolean isCrossed = b.references().subsetOf(target.outputSet()) && a.references().subsetOf(source.outputSet());
+      Expression own = isStraight ? a : b;
+      Expression other = isStraight ? b : a;
+      if ((isStraight || isCrossed) && !own.references().isEmpty() && own.deterministic() && other.deterministic()
+          && isKey(own.dataType()) && !PlannedFiles.waits(own) && !PlannedFiles.waits(other)) {
+        if (isSafe) {
+          nullSafe.add(Integer.valueOf(ours.size()));
+        }
+        ours.add(own);
+        theirs.add(other);
+      }
+    }
+    if (ours.isEmpty()) {
+      return null;
+    }
+    Dataset rows = Dataset$.MODULE$.ofRows(session, source);
+    if (!isCheap(source)) {
+      rows.persist();
+      kept.add(rows);
+    }
+    Expression filter = filter(rows, ours, theirs, nullSafe);
+    return filter == null ? null : new Filter(filter, target);
+  }
+
+  /** What rows of the target fulfil that the source can meet; null when nothing can be said. */
+  private Expression filter(Dataset rows, List ours, List theirs, HashSet nullSafe) {
+    ArrayList columns = new ArrayList();
+    for (int i = 0; i < theirs.size(); i++) {
+      columns.add(new Alias((Expression) theirs.get(i), "key" + i, NamedExpression$.MODULE$.newExprId(),
+          Seqs.seq(), scala.Option.empty(), Seqs.seq()));
+    }
+    LogicalPlan keys = new Project(Seqs.seqOf(columns), rows.queryExecution().analyzed());
+    InternalRow[] rowsOfKeys = collect(Dataset$.MODULE$.ofRows(session, keys).distinct().limit(MOST_KEYS + 1));
+    Expression all = null;
+    for (int i = 0; i < ours.size(); i++) {
+      Expression own = (Expression) ours.get(i);
+      DataType type = ((Expression) theirs.get(i)).dataType();
+      if (!own.dataType().equals(type)) {
+        continue;
+      }
+      Expression part = rowsOfKeys.length > MOST_KEYS
+          ? range(own, keys, i, type) : among(own, rowsOfKeys, i, type);
+      if (part != null && nullSafe.contains(Integer.valueOf(i))) {
+        part = new Or(new IsNull(own), part);
+      }
+      all = part == null ? all : all == null ? part : new And(all, part);
+    }
+    return all;
+  }
+
+  private static Expression among(Expression own, InternalRow[] rows, int place, DataType type) {
+    HashMap literals = new HashMap();
+    for (int i = 0; i < rows.length; i++) {
+      if (!rows[i].isNullAt(place)) {
+        Object value = rows[i].get(place, type);
+        literals.put(value, new Literal(value, type));
+      }
+    }
+    return literals.isEmpty() ? Literal.FalseLiteral() : new In(own, Seqs.seqOf(new ArrayList(literals.values())));
+  }
+
+  private Expression range(Expression own, LogicalPlan keys, int place, DataType type) {
+    Dataset all = Dataset$.MODULE$.ofRows(session, keys);
+    String name = "key" + place;
+    InternalRow ends = collect(all.selectExpr(new String[] {"min(" + name + ")", "max(" + name + ")"}))[0];
+    return ends.isNullAt(0) ? null : new And(
+        new GreaterThanOrEqual(own, new Literal(ends.get(0, type), type)),
+        new LessThanOrEqual(own, new Literal(ends.get(1, type), type)));
+  }
+
+  private static InternalRow[] collect(Dataset rows) {
+    return (InternalRow[]) rows.queryExecution().executedPlan().executeCollect();
+  }
+
+  private static List parts(Expression condition, List parts) {
+    if (condition instanceof And) {
+      parts(((And) condition).left(), parts);
+      return parts(((And) condition).right(), parts);
+    }
+    parts.add(condition);
+    return parts;
+  }
+
+  /** Types whose equality is that of their values: floats have two zeros. */
+  private static boolean isKey(DataType type) {
+    return type.equals(DataTypes.StringType) || type.equals(DataTypes.IntegerType) || type.equals(DataTypes.LongType)
+        || type.equals(DataTypes.ShortType) || type.equals(DataTypes.ByteType) || type.equals(DataTypes.DateType)
+        || type.equals(DataTypes.TimestampType) || type.equals(DataTypes.TimestampNTZType)
+        || type.equals(DataTypes.BooleanType) || type instanceof DecimalType;
+  }
+
+  /** Whether a source may be computed twice. */
+  private static boolean isCheap(LogicalPlan plan) {
+    boolean isOne = plan instanceof Project || plan instanceof Filter || plan instanceof SubqueryAlias
+        || plan instanceof View || plan instanceof LocalRelation || plan instanceof LogicalRelation
+        || plan instanceof DataSourceV2Relation;
+    if (!isOne || !plan.deterministic()) {
+      return false;
+    }
+    Seq children = plan.children();
+    for (int i = 0; i < children.size(); i++) {
+      if (!isCheap((LogicalPlan) children.apply(i))) {
+        return false;
+      }
+    }
+    return true;
+  }
+}
