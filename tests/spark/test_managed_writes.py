@@ -460,3 +460,15 @@ def test_spark_puts_uuids_into_the_buckets_of_their_bytes(spark: SparkSession, l
     assert {str(u if isinstance(u, UUID) else UUID(bytes=u)): number for u, number in found.items()} == wanted
     rows = table.dataframe(spark).where(f"u = '{texts[7]}'").collect()
     assert [(row.u, row.s.v) for row in rows] == [(texts[7], texts[7])]
+
+
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_spark_keeps_the_two_zeros_of_a_partition_apart(spark: SparkSession, lake: Any, kind: str) -> None:
+    table = lake.create_table("web.zeros", f"id int, x {kind}", ["x"])
+    values = [0.0, -0.0, None, float("nan"), 0.1, 1e30, float("-inf"), -0.0]
+    table.append(spark.createDataFrame(list(enumerate(values)), f"id int, x {kind}"))
+    wanted = pa.array(values, pa.float32() if kind == "float" else pa.float64()).to_pylist()
+    assert len(table.plan().files) == 7
+    assert repr(table.arrow().sort_by("id").column("x").to_pylist()) == repr(wanted)
+    assert repr([row.x for row in table.dataframe(spark).orderBy("id").collect()]) == repr(wanted)
+    assert sorted(table.arrow("x = 0.0").column("id").to_pylist()) == [0, 1, 7]

@@ -21,6 +21,7 @@ from penstock.maps.sidecar_columns import path_to
 from penstock.prune.transforms import Transform, transform_of
 from penstock.tables.iceberg.metadata.schema_columns import arrow_type
 
+FLOATS = {"float": pa.float32(), "double": pa.float64()}  # partitions of these are counted by their text
 _DAY, _HOUR = 86_400_000_000, 3_600_000_000
 
 
@@ -36,7 +37,7 @@ def _column(field: PartitionField, schema: Schema) -> Column:
     transform = transform_of(str(field.transform))
     match transform.name:
         case "identity":
-            return column
+            return column.cast("string") if str(kind) in FLOATS else column  # Spark would put -0.0 to 0.0
         case "void":
             return F.lit(None).cast("int")
         case "year":

@@ -43,7 +43,7 @@ from penstock.lake.write.data_files import WriteJob, WrittenFile, discard
 from penstock.progress import Counted
 from penstock.spark.session.session import is_connect, session
 from penstock.spark.session.tasks import progress_of_tasks, tasks_at_once
-from penstock.spark.write.partition_columns import partition_columns
+from penstock.spark.write.partition_columns import FLOATS, partition_columns
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 
 _SLOT, _KEY, _PART, _KNOWN, _NUMBER = (f"__penstock_{name}" for name in ("slot", "key", "part", "known", "number"))
@@ -164,8 +164,12 @@ def _tuples(known: pa.Table, layout: Layout) -> list[tuple[Any, ...]]:
         return [()] * known.num_rows
     columns = []
     for field, column in zip(layout.fine.fields, known.columns, strict=True):
-        values = stored(column.combine_chunks())
         source = layout.schema.find_field(field.source_id).field_type
+        array = column.combine_chunks()
+        if str(source) in FLOATS and pa.types.is_string(array.type):
+            numbers = [None if text is None else float(text) for text in array.to_pylist()]
+            array = pa.array(numbers, FLOATS[str(source)])
+        values = stored(array)
         if str(source) == "uuid" and str(field.transform) == "identity":
             values = [None if value is None else UUID(value).bytes for value in values]
         columns.append(values)
