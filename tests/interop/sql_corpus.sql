@@ -1429,3 +1429,761 @@ DESCRIBE nope;
 -> error
 TRUNCATE TABLE t PARTITION (id = 1);
 -> error
+
+-- group: rows_plain
+CREATE TABLE t (id bigint, app string, n int, d decimal(9,2), s struct<x: int, y: string>, m map<string, string>) USING iceberg;
+INSERT INTO t VALUES (1, 'a', 10, 1.10, named_struct('x', 1, 'y', 'p'), map('a', '1', 'z', '9')), (2, 'a', 20, 2.20, named_struct('x', 2, 'y', 'q'), map('b', '2'));
+INSERT INTO t VALUES (3, 'b', 30, NULL, NULL, NULL), (4, 'c', NULL, 4.40, named_struct('x', NULL, 'y', 'r'), map()), (5, NULL, 50, 5.50, named_struct('x', 5, 'y', NULL), map('a', NULL));
+UPDATE t SET n = n + 1;
+SELECT id, app, n FROM t ORDER BY id;
+-> 1 | a | 11
+-> 2 | a | 21
+-> 3 | b | 31
+-> 4 | c | NULL
+-> 5 | NULL | 51
+UPDATE t SET n = 0, app = 'moved' WHERE id IN (2, 3);
+SELECT id, app, n FROM t ORDER BY id;
+-> 1 | a | 11
+-> 2 | moved | 0
+-> 3 | moved | 0
+-> 4 | c | NULL
+-> 5 | NULL | 51
+UPDATE t SET app = NULL WHERE app = 'c';
+SELECT id FROM t WHERE app IS NULL ORDER BY id;
+-> 4
+-> 5
+UPDATE t SET s.x = id * 100, n = length(s.y) WHERE s.y IS NOT NULL;
+SELECT id, s.x, s.y, n FROM t ORDER BY id;
+-> 1 | 100 | p | 1
+-> 2 | 200 | q | 1
+-> 3 | NULL | NULL | 0
+-> 4 | 400 | r | 1
+-> 5 | 5 | NULL | 51
+UPDATE t AS x SET m = map('a', x.app, 'new', CAST(x.id AS string)) WHERE x.m['a'] IS NOT NULL OR x.id = 4;
+SELECT id, m['a'], m['new'], m['z'], size(m) FROM t ORDER BY id;
+-> 1 | a | 1 | NULL | 2
+-> 2 | NULL | NULL | NULL | 1
+-> 3 | NULL | NULL | NULL | NULL
+-> 4 | NULL | 4 | NULL | 2
+-> 5 | NULL | NULL | NULL | 1
+UPDATE t SET d = d * 2 WHERE id > 3;
+SELECT id, d FROM t ORDER BY id;
+-> 1 | 1.10
+-> 2 | 2.20
+-> 3 | NULL
+-> 4 | 8.80
+-> 5 | 11.00
+UPDATE t SET n = 'text' WHERE id = 1;
+-> error
+UPDATE t SET nope = 1;
+-> error
+UPDATE t SET n = 1, n = 2;
+-> error
+UPDATE t SET n = (SELECT max(id) FROM t) WHERE id = (SELECT min(id) FROM t);
+SELECT id, n FROM t WHERE id = 1;
+-> 1 | 5
+UPDATE t SET n = -1 WHERE id NOT IN (SELECT id FROM t WHERE id < 5);
+SELECT id, n FROM t ORDER BY id;
+-> 1 | 5
+-> 2 | 1
+-> 3 | 0
+-> 4 | 1
+-> 5 | -1
+UPDATE t SET n = 7 WHERE EXISTS (SELECT 1 FROM t u WHERE u.id = t.id + 1 AND u.app = 'moved');
+SELECT id, n FROM t ORDER BY id;
+-> 1 | 7
+-> 2 | 7
+-> 3 | 0
+-> 4 | 1
+-> 5 | -1
+UPDATE t SET n = 1 WHERE false;
+UPDATE t SET n = 1 WHERE id = 999;
+SELECT count(*), sum(n) FROM t;
+-> 5 | 14
+CREATE TABLE s (id bigint, app string, n int, op string) USING iceberg;
+INSERT INTO s VALUES (1, 'a', 100, 'u'), (2, 'moved', 200, 'd'), (6, 'f', 600, 'i'), (7, 'g', 700, 'skip'), (NULL, 'null', 0, 'i');
+MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.op = 'd' THEN DELETE WHEN MATCHED THEN UPDATE SET t.n = s.n, t.app = s.app WHEN NOT MATCHED AND s.op = 'i' THEN INSERT (id, app, n) VALUES (s.id, s.app, s.n);
+SELECT id, app, n, d, s.y, m['a'] FROM t ORDER BY id NULLS LAST, n;
+-> 1 | a | 100 | 1.10 | p | a
+-> 3 | moved | 0 | NULL | NULL | NULL
+-> 4 | NULL | 1 | 8.80 | r | NULL
+-> 5 | NULL | -1 | 11.00 | NULL | NULL
+-> 6 | f | 600 | NULL | NULL | NULL
+-> NULL | null | 0 | NULL | NULL | NULL
+MERGE INTO t USING (SELECT id, n * 10 AS n FROM t WHERE id IN (1, 3, 6)) u ON t.id = u.id AND t.n <> u.n WHEN MATCHED THEN UPDATE SET n = u.n;
+SELECT id, n FROM t ORDER BY id NULLS LAST;
+-> 1 | 1000
+-> 3 | 0
+-> 4 | 1
+-> 5 | -1
+-> 6 | 6000
+-> NULL | 0
+MERGE INTO t USING s ON t.id = s.id AND t.app = s.app WHEN NOT MATCHED THEN INSERT (id, app, n) VALUES (s.id + 100, s.app, s.n);
+SELECT id, app, n FROM t ORDER BY id NULLS LAST, app;
+-> 1 | a | 1000
+-> 3 | moved | 0
+-> 4 | NULL | 1
+-> 5 | NULL | -1
+-> 6 | f | 6000
+-> 102 | moved | 200
+-> 107 | g | 700
+-> NULL | null | 0
+-> NULL | null | 0
+MERGE INTO t USING s ON t.id = s.id + 100 WHEN MATCHED AND t.app = 'g' THEN DELETE WHEN NOT MATCHED BY SOURCE AND t.id = 5 THEN UPDATE SET n = -5 WHEN NOT MATCHED BY SOURCE AND t.id IS NULL THEN DELETE;
+SELECT id, app, n FROM t ORDER BY id NULLS LAST, app;
+-> 1 | a | 1000
+-> 3 | moved | 0
+-> 4 | NULL | 1
+-> 5 | NULL | -5
+-> 6 | f | 6000
+-> 102 | moved | 200
+MERGE INTO t USING s ON t.app = s.app WHEN MATCHED THEN UPDATE SET n = s.n;
+SELECT id, n FROM t ORDER BY id NULLS LAST, n;
+-> 1 | 100
+-> 3 | 200
+-> 4 | 1
+-> 5 | -5
+-> 6 | 600
+-> 102 | 200
+INSERT INTO s VALUES (1, 'a', 101, 'again');
+MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = s.n;
+-> error
+MERGE INTO t USING s ON t.id = s.id AND s.op <> 'again' WHEN MATCHED THEN UPDATE SET n = s.n + 1;
+SELECT id, n FROM t WHERE id = 1;
+-> 1 | 101
+MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, nope) VALUES (1, 2);
+-> error
+MERGE INTO t USING nothing ON t.id = nothing.id WHEN MATCHED THEN DELETE;
+-> error
+MERGE INTO t USING s ON t.id <=> s.id WHEN MATCHED AND s.op = 'none' THEN DELETE WHEN NOT MATCHED AND s.id IS NULL THEN INSERT (id, app, n) VALUES (s.id, 'from null', s.n);
+-> error
+SELECT id, app FROM t WHERE app = 'from null';
+MERGE INTO t USING (SELECT 1L AS id, map('a', 'merged') AS m, named_struct('x', 9, 'y', 'nine') AS s) u ON t.id = u.id WHEN MATCHED THEN UPDATE SET m = u.m, s = u.s;
+SELECT id, m['a'], size(m), s.x, s.y FROM t WHERE id = 1;
+-> 1 | merged | 1 | 9 | nine
+CREATE TABLE full_copy AS SELECT * FROM t;
+MERGE INTO t USING full_copy u ON t.id = u.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+SELECT count(*), count(DISTINCT id) FROM t;
+-> 6 | 6
+MERGE INTO t USING (SELECT id, app FROM s LIMIT 0) u ON t.id = u.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (u.id);
+SELECT count(*) FROM t;
+-> 6
+DELETE FROM t WHERE id IN (SELECT id FROM s WHERE op = 'i');
+MERGE INTO t USING (SELECT 1L AS id) u ON t.id = u.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED BY SOURCE THEN DELETE;
+SELECT count(*) FROM t;
+-> 0
+
+-- group: rows_partitioned
+CREATE TABLE t (id bigint, app string, n int, d decimal(9,2), s struct<x: int, y: string>, m map<string, string>) USING iceberg PARTITIONED BY (app);
+INSERT INTO t VALUES (1, 'a', 10, 1.10, named_struct('x', 1, 'y', 'p'), map('a', '1', 'z', '9')), (2, 'a', 20, 2.20, named_struct('x', 2, 'y', 'q'), map('b', '2'));
+INSERT INTO t VALUES (3, 'b', 30, NULL, NULL, NULL), (4, 'c', NULL, 4.40, named_struct('x', NULL, 'y', 'r'), map()), (5, NULL, 50, 5.50, named_struct('x', 5, 'y', NULL), map('a', NULL));
+UPDATE t SET n = n + 1;
+SELECT id, app, n FROM t ORDER BY id;
+-> 1 | a | 11
+-> 2 | a | 21
+-> 3 | b | 31
+-> 4 | c | NULL
+-> 5 | NULL | 51
+UPDATE t SET n = 0, app = 'moved' WHERE id IN (2, 3);
+SELECT id, app, n FROM t ORDER BY id;
+-> 1 | a | 11
+-> 2 | moved | 0
+-> 3 | moved | 0
+-> 4 | c | NULL
+-> 5 | NULL | 51
+UPDATE t SET app = NULL WHERE app = 'c';
+SELECT id FROM t WHERE app IS NULL ORDER BY id;
+-> 4
+-> 5
+UPDATE t SET s.x = id * 100, n = length(s.y) WHERE s.y IS NOT NULL;
+SELECT id, s.x, s.y, n FROM t ORDER BY id;
+-> 1 | 100 | p | 1
+-> 2 | 200 | q | 1
+-> 3 | NULL | NULL | 0
+-> 4 | 400 | r | 1
+-> 5 | 5 | NULL | 51
+UPDATE t AS x SET m = map('a', x.app, 'new', CAST(x.id AS string)) WHERE x.m['a'] IS NOT NULL OR x.id = 4;
+SELECT id, m['a'], m['new'], m['z'], size(m) FROM t ORDER BY id;
+-> 1 | a | 1 | NULL | 2
+-> 2 | NULL | NULL | NULL | 1
+-> 3 | NULL | NULL | NULL | NULL
+-> 4 | NULL | 4 | NULL | 2
+-> 5 | NULL | NULL | NULL | 1
+UPDATE t SET d = d * 2 WHERE id > 3;
+SELECT id, d FROM t ORDER BY id;
+-> 1 | 1.10
+-> 2 | 2.20
+-> 3 | NULL
+-> 4 | 8.80
+-> 5 | 11.00
+UPDATE t SET n = 'text' WHERE id = 1;
+-> error
+UPDATE t SET nope = 1;
+-> error
+UPDATE t SET n = 1, n = 2;
+-> error
+UPDATE t SET n = (SELECT max(id) FROM t) WHERE id = (SELECT min(id) FROM t);
+SELECT id, n FROM t WHERE id = 1;
+-> 1 | 5
+UPDATE t SET n = -1 WHERE id NOT IN (SELECT id FROM t WHERE id < 5);
+SELECT id, n FROM t ORDER BY id;
+-> 1 | 5
+-> 2 | 1
+-> 3 | 0
+-> 4 | 1
+-> 5 | -1
+UPDATE t SET n = 7 WHERE EXISTS (SELECT 1 FROM t u WHERE u.id = t.id + 1 AND u.app = 'moved');
+SELECT id, n FROM t ORDER BY id;
+-> 1 | 7
+-> 2 | 7
+-> 3 | 0
+-> 4 | 1
+-> 5 | -1
+UPDATE t SET n = 1 WHERE false;
+UPDATE t SET n = 1 WHERE id = 999;
+SELECT count(*), sum(n) FROM t;
+-> 5 | 14
+CREATE TABLE s (id bigint, app string, n int, op string) USING iceberg;
+INSERT INTO s VALUES (1, 'a', 100, 'u'), (2, 'moved', 200, 'd'), (6, 'f', 600, 'i'), (7, 'g', 700, 'skip'), (NULL, 'null', 0, 'i');
+MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.op = 'd' THEN DELETE WHEN MATCHED THEN UPDATE SET t.n = s.n, t.app = s.app WHEN NOT MATCHED AND s.op = 'i' THEN INSERT (id, app, n) VALUES (s.id, s.app, s.n);
+SELECT id, app, n, d, s.y, m['a'] FROM t ORDER BY id NULLS LAST, n;
+-> 1 | a | 100 | 1.10 | p | a
+-> 3 | moved | 0 | NULL | NULL | NULL
+-> 4 | NULL | 1 | 8.80 | r | NULL
+-> 5 | NULL | -1 | 11.00 | NULL | NULL
+-> 6 | f | 600 | NULL | NULL | NULL
+-> NULL | null | 0 | NULL | NULL | NULL
+MERGE INTO t USING (SELECT id, n * 10 AS n FROM t WHERE id IN (1, 3, 6)) u ON t.id = u.id AND t.n <> u.n WHEN MATCHED THEN UPDATE SET n = u.n;
+SELECT id, n FROM t ORDER BY id NULLS LAST;
+-> 1 | 1000
+-> 3 | 0
+-> 4 | 1
+-> 5 | -1
+-> 6 | 6000
+-> NULL | 0
+MERGE INTO t USING s ON t.id = s.id AND t.app = s.app WHEN NOT MATCHED THEN INSERT (id, app, n) VALUES (s.id + 100, s.app, s.n);
+SELECT id, app, n FROM t ORDER BY id NULLS LAST, app;
+-> 1 | a | 1000
+-> 3 | moved | 0
+-> 4 | NULL | 1
+-> 5 | NULL | -1
+-> 6 | f | 6000
+-> 102 | moved | 200
+-> 107 | g | 700
+-> NULL | null | 0
+-> NULL | null | 0
+MERGE INTO t USING s ON t.id = s.id + 100 WHEN MATCHED AND t.app = 'g' THEN DELETE WHEN NOT MATCHED BY SOURCE AND t.id = 5 THEN UPDATE SET n = -5 WHEN NOT MATCHED BY SOURCE AND t.id IS NULL THEN DELETE;
+SELECT id, app, n FROM t ORDER BY id NULLS LAST, app;
+-> 1 | a | 1000
+-> 3 | moved | 0
+-> 4 | NULL | 1
+-> 5 | NULL | -5
+-> 6 | f | 6000
+-> 102 | moved | 200
+MERGE INTO t USING s ON t.app = s.app WHEN MATCHED THEN UPDATE SET n = s.n;
+SELECT id, n FROM t ORDER BY id NULLS LAST, n;
+-> 1 | 100
+-> 3 | 200
+-> 4 | 1
+-> 5 | -5
+-> 6 | 600
+-> 102 | 200
+INSERT INTO s VALUES (1, 'a', 101, 'again');
+MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = s.n;
+-> error
+MERGE INTO t USING s ON t.id = s.id AND s.op <> 'again' WHEN MATCHED THEN UPDATE SET n = s.n + 1;
+SELECT id, n FROM t WHERE id = 1;
+-> 1 | 101
+MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, nope) VALUES (1, 2);
+-> error
+MERGE INTO t USING nothing ON t.id = nothing.id WHEN MATCHED THEN DELETE;
+-> error
+MERGE INTO t USING s ON t.id <=> s.id WHEN MATCHED AND s.op = 'none' THEN DELETE WHEN NOT MATCHED AND s.id IS NULL THEN INSERT (id, app, n) VALUES (s.id, 'from null', s.n);
+-> error
+SELECT id, app FROM t WHERE app = 'from null';
+MERGE INTO t USING (SELECT 1L AS id, map('a', 'merged') AS m, named_struct('x', 9, 'y', 'nine') AS s) u ON t.id = u.id WHEN MATCHED THEN UPDATE SET m = u.m, s = u.s;
+SELECT id, m['a'], size(m), s.x, s.y FROM t WHERE id = 1;
+-> 1 | merged | 1 | 9 | nine
+CREATE TABLE full_copy AS SELECT * FROM t;
+MERGE INTO t USING full_copy u ON t.id = u.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+SELECT count(*), count(DISTINCT id) FROM t;
+-> 6 | 6
+MERGE INTO t USING (SELECT id, app FROM s LIMIT 0) u ON t.id = u.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (u.id);
+SELECT count(*) FROM t;
+-> 6
+DELETE FROM t WHERE id IN (SELECT id FROM s WHERE op = 'i');
+MERGE INTO t USING (SELECT 1L AS id) u ON t.id = u.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED BY SOURCE THEN DELETE;
+SELECT count(*) FROM t;
+-> 0
+
+-- group: rows_bucketed
+CREATE TABLE t (id bigint, app string, n int, d decimal(9,2), s struct<x: int, y: string>, m map<string, string>) USING iceberg PARTITIONED BY (bucket(4, id), truncate(1, app));
+INSERT INTO t VALUES (1, 'a', 10, 1.10, named_struct('x', 1, 'y', 'p'), map('a', '1', 'z', '9')), (2, 'a', 20, 2.20, named_struct('x', 2, 'y', 'q'), map('b', '2'));
+INSERT INTO t VALUES (3, 'b', 30, NULL, NULL, NULL), (4, 'c', NULL, 4.40, named_struct('x', NULL, 'y', 'r'), map()), (5, NULL, 50, 5.50, named_struct('x', 5, 'y', NULL), map('a', NULL));
+UPDATE t SET n = n + 1;
+SELECT id, app, n FROM t ORDER BY id;
+-> 1 | a | 11
+-> 2 | a | 21
+-> 3 | b | 31
+-> 4 | c | NULL
+-> 5 | NULL | 51
+UPDATE t SET n = 0, app = 'moved' WHERE id IN (2, 3);
+SELECT id, app, n FROM t ORDER BY id;
+-> 1 | a | 11
+-> 2 | moved | 0
+-> 3 | moved | 0
+-> 4 | c | NULL
+-> 5 | NULL | 51
+UPDATE t SET app = NULL WHERE app = 'c';
+SELECT id FROM t WHERE app IS NULL ORDER BY id;
+-> 4
+-> 5
+UPDATE t SET s.x = id * 100, n = length(s.y) WHERE s.y IS NOT NULL;
+SELECT id, s.x, s.y, n FROM t ORDER BY id;
+-> 1 | 100 | p | 1
+-> 2 | 200 | q | 1
+-> 3 | NULL | NULL | 0
+-> 4 | 400 | r | 1
+-> 5 | 5 | NULL | 51
+UPDATE t AS x SET m = map('a', x.app, 'new', CAST(x.id AS string)) WHERE x.m['a'] IS NOT NULL OR x.id = 4;
+SELECT id, m['a'], m['new'], m['z'], size(m) FROM t ORDER BY id;
+-> 1 | a | 1 | NULL | 2
+-> 2 | NULL | NULL | NULL | 1
+-> 3 | NULL | NULL | NULL | NULL
+-> 4 | NULL | 4 | NULL | 2
+-> 5 | NULL | NULL | NULL | 1
+UPDATE t SET d = d * 2 WHERE id > 3;
+SELECT id, d FROM t ORDER BY id;
+-> 1 | 1.10
+-> 2 | 2.20
+-> 3 | NULL
+-> 4 | 8.80
+-> 5 | 11.00
+UPDATE t SET n = 'text' WHERE id = 1;
+-> error
+UPDATE t SET nope = 1;
+-> error
+UPDATE t SET n = 1, n = 2;
+-> error
+UPDATE t SET n = (SELECT max(id) FROM t) WHERE id = (SELECT min(id) FROM t);
+SELECT id, n FROM t WHERE id = 1;
+-> 1 | 5
+UPDATE t SET n = -1 WHERE id NOT IN (SELECT id FROM t WHERE id < 5);
+SELECT id, n FROM t ORDER BY id;
+-> 1 | 5
+-> 2 | 1
+-> 3 | 0
+-> 4 | 1
+-> 5 | -1
+UPDATE t SET n = 7 WHERE EXISTS (SELECT 1 FROM t u WHERE u.id = t.id + 1 AND u.app = 'moved');
+SELECT id, n FROM t ORDER BY id;
+-> 1 | 7
+-> 2 | 7
+-> 3 | 0
+-> 4 | 1
+-> 5 | -1
+UPDATE t SET n = 1 WHERE false;
+UPDATE t SET n = 1 WHERE id = 999;
+SELECT count(*), sum(n) FROM t;
+-> 5 | 14
+CREATE TABLE s (id bigint, app string, n int, op string) USING iceberg;
+INSERT INTO s VALUES (1, 'a', 100, 'u'), (2, 'moved', 200, 'd'), (6, 'f', 600, 'i'), (7, 'g', 700, 'skip'), (NULL, 'null', 0, 'i');
+MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.op = 'd' THEN DELETE WHEN MATCHED THEN UPDATE SET t.n = s.n, t.app = s.app WHEN NOT MATCHED AND s.op = 'i' THEN INSERT (id, app, n) VALUES (s.id, s.app, s.n);
+SELECT id, app, n, d, s.y, m['a'] FROM t ORDER BY id NULLS LAST, n;
+-> 1 | a | 100 | 1.10 | p | a
+-> 3 | moved | 0 | NULL | NULL | NULL
+-> 4 | NULL | 1 | 8.80 | r | NULL
+-> 5 | NULL | -1 | 11.00 | NULL | NULL
+-> 6 | f | 600 | NULL | NULL | NULL
+-> NULL | null | 0 | NULL | NULL | NULL
+MERGE INTO t USING (SELECT id, n * 10 AS n FROM t WHERE id IN (1, 3, 6)) u ON t.id = u.id AND t.n <> u.n WHEN MATCHED THEN UPDATE SET n = u.n;
+SELECT id, n FROM t ORDER BY id NULLS LAST;
+-> 1 | 1000
+-> 3 | 0
+-> 4 | 1
+-> 5 | -1
+-> 6 | 6000
+-> NULL | 0
+MERGE INTO t USING s ON t.id = s.id AND t.app = s.app WHEN NOT MATCHED THEN INSERT (id, app, n) VALUES (s.id + 100, s.app, s.n);
+SELECT id, app, n FROM t ORDER BY id NULLS LAST, app;
+-> 1 | a | 1000
+-> 3 | moved | 0
+-> 4 | NULL | 1
+-> 5 | NULL | -1
+-> 6 | f | 6000
+-> 102 | moved | 200
+-> 107 | g | 700
+-> NULL | null | 0
+-> NULL | null | 0
+MERGE INTO t USING s ON t.id = s.id + 100 WHEN MATCHED AND t.app = 'g' THEN DELETE WHEN NOT MATCHED BY SOURCE AND t.id = 5 THEN UPDATE SET n = -5 WHEN NOT MATCHED BY SOURCE AND t.id IS NULL THEN DELETE;
+SELECT id, app, n FROM t ORDER BY id NULLS LAST, app;
+-> 1 | a | 1000
+-> 3 | moved | 0
+-> 4 | NULL | 1
+-> 5 | NULL | -5
+-> 6 | f | 6000
+-> 102 | moved | 200
+MERGE INTO t USING s ON t.app = s.app WHEN MATCHED THEN UPDATE SET n = s.n;
+SELECT id, n FROM t ORDER BY id NULLS LAST, n;
+-> 1 | 100
+-> 3 | 200
+-> 4 | 1
+-> 5 | -5
+-> 6 | 600
+-> 102 | 200
+INSERT INTO s VALUES (1, 'a', 101, 'again');
+MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = s.n;
+-> error
+MERGE INTO t USING s ON t.id = s.id AND s.op <> 'again' WHEN MATCHED THEN UPDATE SET n = s.n + 1;
+SELECT id, n FROM t WHERE id = 1;
+-> 1 | 101
+MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, nope) VALUES (1, 2);
+-> error
+MERGE INTO t USING nothing ON t.id = nothing.id WHEN MATCHED THEN DELETE;
+-> error
+MERGE INTO t USING s ON t.id <=> s.id WHEN MATCHED AND s.op = 'none' THEN DELETE WHEN NOT MATCHED AND s.id IS NULL THEN INSERT (id, app, n) VALUES (s.id, 'from null', s.n);
+-> error
+SELECT id, app FROM t WHERE app = 'from null';
+MERGE INTO t USING (SELECT 1L AS id, map('a', 'merged') AS m, named_struct('x', 9, 'y', 'nine') AS s) u ON t.id = u.id WHEN MATCHED THEN UPDATE SET m = u.m, s = u.s;
+SELECT id, m['a'], size(m), s.x, s.y FROM t WHERE id = 1;
+-> 1 | merged | 1 | 9 | nine
+CREATE TABLE full_copy AS SELECT * FROM t;
+MERGE INTO t USING full_copy u ON t.id = u.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+SELECT count(*), count(DISTINCT id) FROM t;
+-> 6 | 6
+MERGE INTO t USING (SELECT id, app FROM s LIMIT 0) u ON t.id = u.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (u.id);
+SELECT count(*) FROM t;
+-> 6
+DELETE FROM t WHERE id IN (SELECT id FROM s WHERE op = 'i');
+MERGE INTO t USING (SELECT 1L AS id) u ON t.id = u.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED BY SOURCE THEN DELETE;
+SELECT count(*) FROM t;
+-> 0
+
+-- group: rows_coalesced
+CREATE TABLE t (id bigint, app string, n int, d decimal(9,2), s struct<x: int, y: string>, m map<string, string>) USING iceberg PARTITIONED BY (app) TBLPROPERTIES ('penstock.coalesce.columns' = 'app');
+INSERT INTO t VALUES (1, 'a', 10, 1.10, named_struct('x', 1, 'y', 'p'), map('a', '1', 'z', '9')), (2, 'a', 20, 2.20, named_struct('x', 2, 'y', 'q'), map('b', '2'));
+INSERT INTO t VALUES (3, 'b', 30, NULL, NULL, NULL), (4, 'c', NULL, 4.40, named_struct('x', NULL, 'y', 'r'), map()), (5, NULL, 50, 5.50, named_struct('x', 5, 'y', NULL), map('a', NULL));
+UPDATE t SET n = n + 1;
+SELECT id, app, n FROM t ORDER BY id;
+-> 1 | a | 11
+-> 2 | a | 21
+-> 3 | b | 31
+-> 4 | c | NULL
+-> 5 | NULL | 51
+UPDATE t SET n = 0, app = 'moved' WHERE id IN (2, 3);
+SELECT id, app, n FROM t ORDER BY id;
+-> 1 | a | 11
+-> 2 | moved | 0
+-> 3 | moved | 0
+-> 4 | c | NULL
+-> 5 | NULL | 51
+UPDATE t SET app = NULL WHERE app = 'c';
+SELECT id FROM t WHERE app IS NULL ORDER BY id;
+-> 4
+-> 5
+UPDATE t SET s.x = id * 100, n = length(s.y) WHERE s.y IS NOT NULL;
+SELECT id, s.x, s.y, n FROM t ORDER BY id;
+-> 1 | 100 | p | 1
+-> 2 | 200 | q | 1
+-> 3 | NULL | NULL | 0
+-> 4 | 400 | r | 1
+-> 5 | 5 | NULL | 51
+UPDATE t AS x SET m = map('a', x.app, 'new', CAST(x.id AS string)) WHERE x.m['a'] IS NOT NULL OR x.id = 4;
+SELECT id, m['a'], m['new'], m['z'], size(m) FROM t ORDER BY id;
+-> 1 | a | 1 | NULL | 2
+-> 2 | NULL | NULL | NULL | 1
+-> 3 | NULL | NULL | NULL | NULL
+-> 4 | NULL | 4 | NULL | 2
+-> 5 | NULL | NULL | NULL | 1
+UPDATE t SET d = d * 2 WHERE id > 3;
+SELECT id, d FROM t ORDER BY id;
+-> 1 | 1.10
+-> 2 | 2.20
+-> 3 | NULL
+-> 4 | 8.80
+-> 5 | 11.00
+UPDATE t SET n = 'text' WHERE id = 1;
+-> error
+UPDATE t SET nope = 1;
+-> error
+UPDATE t SET n = 1, n = 2;
+-> error
+UPDATE t SET n = (SELECT max(id) FROM t) WHERE id = (SELECT min(id) FROM t);
+SELECT id, n FROM t WHERE id = 1;
+-> 1 | 5
+UPDATE t SET n = -1 WHERE id NOT IN (SELECT id FROM t WHERE id < 5);
+SELECT id, n FROM t ORDER BY id;
+-> 1 | 5
+-> 2 | 1
+-> 3 | 0
+-> 4 | 1
+-> 5 | -1
+UPDATE t SET n = 7 WHERE EXISTS (SELECT 1 FROM t u WHERE u.id = t.id + 1 AND u.app = 'moved');
+SELECT id, n FROM t ORDER BY id;
+-> 1 | 7
+-> 2 | 7
+-> 3 | 0
+-> 4 | 1
+-> 5 | -1
+UPDATE t SET n = 1 WHERE false;
+UPDATE t SET n = 1 WHERE id = 999;
+SELECT count(*), sum(n) FROM t;
+-> 5 | 14
+CREATE TABLE s (id bigint, app string, n int, op string) USING iceberg;
+INSERT INTO s VALUES (1, 'a', 100, 'u'), (2, 'moved', 200, 'd'), (6, 'f', 600, 'i'), (7, 'g', 700, 'skip'), (NULL, 'null', 0, 'i');
+MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.op = 'd' THEN DELETE WHEN MATCHED THEN UPDATE SET t.n = s.n, t.app = s.app WHEN NOT MATCHED AND s.op = 'i' THEN INSERT (id, app, n) VALUES (s.id, s.app, s.n);
+SELECT id, app, n, d, s.y, m['a'] FROM t ORDER BY id NULLS LAST, n;
+-> 1 | a | 100 | 1.10 | p | a
+-> 3 | moved | 0 | NULL | NULL | NULL
+-> 4 | NULL | 1 | 8.80 | r | NULL
+-> 5 | NULL | -1 | 11.00 | NULL | NULL
+-> 6 | f | 600 | NULL | NULL | NULL
+-> NULL | null | 0 | NULL | NULL | NULL
+MERGE INTO t USING (SELECT id, n * 10 AS n FROM t WHERE id IN (1, 3, 6)) u ON t.id = u.id AND t.n <> u.n WHEN MATCHED THEN UPDATE SET n = u.n;
+SELECT id, n FROM t ORDER BY id NULLS LAST;
+-> 1 | 1000
+-> 3 | 0
+-> 4 | 1
+-> 5 | -1
+-> 6 | 6000
+-> NULL | 0
+MERGE INTO t USING s ON t.id = s.id AND t.app = s.app WHEN NOT MATCHED THEN INSERT (id, app, n) VALUES (s.id + 100, s.app, s.n);
+SELECT id, app, n FROM t ORDER BY id NULLS LAST, app;
+-> 1 | a | 1000
+-> 3 | moved | 0
+-> 4 | NULL | 1
+-> 5 | NULL | -1
+-> 6 | f | 6000
+-> 102 | moved | 200
+-> 107 | g | 700
+-> NULL | null | 0
+-> NULL | null | 0
+MERGE INTO t USING s ON t.id = s.id + 100 WHEN MATCHED AND t.app = 'g' THEN DELETE WHEN NOT MATCHED BY SOURCE AND t.id = 5 THEN UPDATE SET n = -5 WHEN NOT MATCHED BY SOURCE AND t.id IS NULL THEN DELETE;
+SELECT id, app, n FROM t ORDER BY id NULLS LAST, app;
+-> 1 | a | 1000
+-> 3 | moved | 0
+-> 4 | NULL | 1
+-> 5 | NULL | -5
+-> 6 | f | 6000
+-> 102 | moved | 200
+MERGE INTO t USING s ON t.app = s.app WHEN MATCHED THEN UPDATE SET n = s.n;
+SELECT id, n FROM t ORDER BY id NULLS LAST, n;
+-> 1 | 100
+-> 3 | 200
+-> 4 | 1
+-> 5 | -5
+-> 6 | 600
+-> 102 | 200
+INSERT INTO s VALUES (1, 'a', 101, 'again');
+MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = s.n;
+-> error
+MERGE INTO t USING s ON t.id = s.id AND s.op <> 'again' WHEN MATCHED THEN UPDATE SET n = s.n + 1;
+SELECT id, n FROM t WHERE id = 1;
+-> 1 | 101
+MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, nope) VALUES (1, 2);
+-> error
+MERGE INTO t USING nothing ON t.id = nothing.id WHEN MATCHED THEN DELETE;
+-> error
+MERGE INTO t USING s ON t.id <=> s.id WHEN MATCHED AND s.op = 'none' THEN DELETE WHEN NOT MATCHED AND s.id IS NULL THEN INSERT (id, app, n) VALUES (s.id, 'from null', s.n);
+-> error
+SELECT id, app FROM t WHERE app = 'from null';
+MERGE INTO t USING (SELECT 1L AS id, map('a', 'merged') AS m, named_struct('x', 9, 'y', 'nine') AS s) u ON t.id = u.id WHEN MATCHED THEN UPDATE SET m = u.m, s = u.s;
+SELECT id, m['a'], size(m), s.x, s.y FROM t WHERE id = 1;
+-> 1 | merged | 1 | 9 | nine
+CREATE TABLE full_copy AS SELECT * FROM t;
+MERGE INTO t USING full_copy u ON t.id = u.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+SELECT count(*), count(DISTINCT id) FROM t;
+-> 6 | 6
+MERGE INTO t USING (SELECT id, app FROM s LIMIT 0) u ON t.id = u.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (u.id);
+SELECT count(*) FROM t;
+-> 6
+DELETE FROM t WHERE id IN (SELECT id FROM s WHERE op = 'i');
+MERGE INTO t USING (SELECT 1L AS id) u ON t.id = u.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED BY SOURCE THEN DELETE;
+SELECT count(*) FROM t;
+-> 0
+
+-- group: rows_shredded
+CREATE TABLE t (id bigint, app string, n int, d decimal(9,2), s struct<x: int, y: string>, m map<string, string>) USING iceberg PARTITIONED BY (app) TBLPROPERTIES ('parquet.map.shredding.columns' = 'm', 'parquet.map.shredding.m.keys' = 'a,b');
+INSERT INTO t VALUES (1, 'a', 10, 1.10, named_struct('x', 1, 'y', 'p'), map('a', '1', 'z', '9')), (2, 'a', 20, 2.20, named_struct('x', 2, 'y', 'q'), map('b', '2'));
+INSERT INTO t VALUES (3, 'b', 30, NULL, NULL, NULL), (4, 'c', NULL, 4.40, named_struct('x', NULL, 'y', 'r'), map()), (5, NULL, 50, 5.50, named_struct('x', 5, 'y', NULL), map('a', NULL));
+UPDATE t SET n = n + 1;
+SELECT id, app, n FROM t ORDER BY id;
+-> 1 | a | 11
+-> 2 | a | 21
+-> 3 | b | 31
+-> 4 | c | NULL
+-> 5 | NULL | 51
+UPDATE t SET n = 0, app = 'moved' WHERE id IN (2, 3);
+SELECT id, app, n FROM t ORDER BY id;
+-> 1 | a | 11
+-> 2 | moved | 0
+-> 3 | moved | 0
+-> 4 | c | NULL
+-> 5 | NULL | 51
+UPDATE t SET app = NULL WHERE app = 'c';
+SELECT id FROM t WHERE app IS NULL ORDER BY id;
+-> 4
+-> 5
+UPDATE t SET s.x = id * 100, n = length(s.y) WHERE s.y IS NOT NULL;
+SELECT id, s.x, s.y, n FROM t ORDER BY id;
+-> 1 | 100 | p | 1
+-> 2 | 200 | q | 1
+-> 3 | NULL | NULL | 0
+-> 4 | 400 | r | 1
+-> 5 | 5 | NULL | 51
+UPDATE t AS x SET m = map('a', x.app, 'new', CAST(x.id AS string)) WHERE x.m['a'] IS NOT NULL OR x.id = 4;
+SELECT id, m['a'], m['new'], m['z'], size(m) FROM t ORDER BY id;
+-> 1 | a | 1 | NULL | 2
+-> 2 | NULL | NULL | NULL | 1
+-> 3 | NULL | NULL | NULL | NULL
+-> 4 | NULL | 4 | NULL | 2
+-> 5 | NULL | NULL | NULL | 1
+UPDATE t SET d = d * 2 WHERE id > 3;
+SELECT id, d FROM t ORDER BY id;
+-> 1 | 1.10
+-> 2 | 2.20
+-> 3 | NULL
+-> 4 | 8.80
+-> 5 | 11.00
+UPDATE t SET n = 'text' WHERE id = 1;
+-> error
+UPDATE t SET nope = 1;
+-> error
+UPDATE t SET n = 1, n = 2;
+-> error
+UPDATE t SET n = (SELECT max(id) FROM t) WHERE id = (SELECT min(id) FROM t);
+SELECT id, n FROM t WHERE id = 1;
+-> 1 | 5
+UPDATE t SET n = -1 WHERE id NOT IN (SELECT id FROM t WHERE id < 5);
+SELECT id, n FROM t ORDER BY id;
+-> 1 | 5
+-> 2 | 1
+-> 3 | 0
+-> 4 | 1
+-> 5 | -1
+UPDATE t SET n = 7 WHERE EXISTS (SELECT 1 FROM t u WHERE u.id = t.id + 1 AND u.app = 'moved');
+SELECT id, n FROM t ORDER BY id;
+-> 1 | 7
+-> 2 | 7
+-> 3 | 0
+-> 4 | 1
+-> 5 | -1
+UPDATE t SET n = 1 WHERE false;
+UPDATE t SET n = 1 WHERE id = 999;
+SELECT count(*), sum(n) FROM t;
+-> 5 | 14
+CREATE TABLE s (id bigint, app string, n int, op string) USING iceberg;
+INSERT INTO s VALUES (1, 'a', 100, 'u'), (2, 'moved', 200, 'd'), (6, 'f', 600, 'i'), (7, 'g', 700, 'skip'), (NULL, 'null', 0, 'i');
+MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.op = 'd' THEN DELETE WHEN MATCHED THEN UPDATE SET t.n = s.n, t.app = s.app WHEN NOT MATCHED AND s.op = 'i' THEN INSERT (id, app, n) VALUES (s.id, s.app, s.n);
+SELECT id, app, n, d, s.y, m['a'] FROM t ORDER BY id NULLS LAST, n;
+-> 1 | a | 100 | 1.10 | p | a
+-> 3 | moved | 0 | NULL | NULL | NULL
+-> 4 | NULL | 1 | 8.80 | r | NULL
+-> 5 | NULL | -1 | 11.00 | NULL | NULL
+-> 6 | f | 600 | NULL | NULL | NULL
+-> NULL | null | 0 | NULL | NULL | NULL
+MERGE INTO t USING (SELECT id, n * 10 AS n FROM t WHERE id IN (1, 3, 6)) u ON t.id = u.id AND t.n <> u.n WHEN MATCHED THEN UPDATE SET n = u.n;
+SELECT id, n FROM t ORDER BY id NULLS LAST;
+-> 1 | 1000
+-> 3 | 0
+-> 4 | 1
+-> 5 | -1
+-> 6 | 6000
+-> NULL | 0
+MERGE INTO t USING s ON t.id = s.id AND t.app = s.app WHEN NOT MATCHED THEN INSERT (id, app, n) VALUES (s.id + 100, s.app, s.n);
+SELECT id, app, n FROM t ORDER BY id NULLS LAST, app;
+-> 1 | a | 1000
+-> 3 | moved | 0
+-> 4 | NULL | 1
+-> 5 | NULL | -1
+-> 6 | f | 6000
+-> 102 | moved | 200
+-> 107 | g | 700
+-> NULL | null | 0
+-> NULL | null | 0
+MERGE INTO t USING s ON t.id = s.id + 100 WHEN MATCHED AND t.app = 'g' THEN DELETE WHEN NOT MATCHED BY SOURCE AND t.id = 5 THEN UPDATE SET n = -5 WHEN NOT MATCHED BY SOURCE AND t.id IS NULL THEN DELETE;
+SELECT id, app, n FROM t ORDER BY id NULLS LAST, app;
+-> 1 | a | 1000
+-> 3 | moved | 0
+-> 4 | NULL | 1
+-> 5 | NULL | -5
+-> 6 | f | 6000
+-> 102 | moved | 200
+MERGE INTO t USING s ON t.app = s.app WHEN MATCHED THEN UPDATE SET n = s.n;
+SELECT id, n FROM t ORDER BY id NULLS LAST, n;
+-> 1 | 100
+-> 3 | 200
+-> 4 | 1
+-> 5 | -5
+-> 6 | 600
+-> 102 | 200
+INSERT INTO s VALUES (1, 'a', 101, 'again');
+MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = s.n;
+-> error
+MERGE INTO t USING s ON t.id = s.id AND s.op <> 'again' WHEN MATCHED THEN UPDATE SET n = s.n + 1;
+SELECT id, n FROM t WHERE id = 1;
+-> 1 | 101
+MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, nope) VALUES (1, 2);
+-> error
+MERGE INTO t USING nothing ON t.id = nothing.id WHEN MATCHED THEN DELETE;
+-> error
+MERGE INTO t USING s ON t.id <=> s.id WHEN MATCHED AND s.op = 'none' THEN DELETE WHEN NOT MATCHED AND s.id IS NULL THEN INSERT (id, app, n) VALUES (s.id, 'from null', s.n);
+-> error
+SELECT id, app FROM t WHERE app = 'from null';
+MERGE INTO t USING (SELECT 1L AS id, map('a', 'merged') AS m, named_struct('x', 9, 'y', 'nine') AS s) u ON t.id = u.id WHEN MATCHED THEN UPDATE SET m = u.m, s = u.s;
+SELECT id, m['a'], size(m), s.x, s.y FROM t WHERE id = 1;
+-> 1 | merged | 1 | 9 | nine
+CREATE TABLE full_copy AS SELECT * FROM t;
+MERGE INTO t USING full_copy u ON t.id = u.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+SELECT count(*), count(DISTINCT id) FROM t;
+-> 6 | 6
+MERGE INTO t USING (SELECT id, app FROM s LIMIT 0) u ON t.id = u.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (u.id);
+SELECT count(*) FROM t;
+-> 6
+DELETE FROM t WHERE id IN (SELECT id FROM s WHERE op = 'i');
+MERGE INTO t USING (SELECT 1L AS id) u ON t.id = u.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED BY SOURCE THEN DELETE;
+SELECT count(*) FROM t;
+-> 0
+
+-- group: rows_evolved
+CREATE TABLE t (id bigint, old string, n int, gone int) USING iceberg PARTITIONED BY (old);
+INSERT INTO t VALUES (1, 'a', 1, 0), (2, 'b', 2, 0);
+ALTER TABLE t RENAME COLUMN old TO app;
+ALTER TABLE t DROP COLUMN gone;
+ALTER TABLE t ADD COLUMN late double;
+ALTER TABLE t ALTER COLUMN n TYPE bigint;
+INSERT INTO t VALUES (3, 'c', 3000000000, 0.5);
+UPDATE t SET late = id / 2 WHERE app < 'c';
+SELECT * FROM t ORDER BY id;
+-> 1 | a | 1 | 0.5
+-> 2 | b | 2 | 1.0
+-> 3 | c | 3000000000 | 0.5
+MERGE INTO t USING (SELECT * FROM VALUES (2L, 'z', 20L, 2.0D), (4L, 'd', 40L, 4.0D) AS v(id, app, n, late)) v ON t.id = v.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+SELECT * FROM t ORDER BY id;
+-> 1 | a | 1 | 0.5
+-> 2 | z | 20 | 2.0
+-> 3 | c | 3000000000 | 0.5
+-> 4 | d | 40 | 4.0
+ALTER TABLE t ADD COLUMN nested struct<a: int, b: string>;
+UPDATE t SET nested = named_struct('a', CAST(id AS int), 'b', app) WHERE id > 2;
+UPDATE t SET nested.b = 'x' WHERE nested.a = 3;
+SELECT id, nested.a, nested.b FROM t ORDER BY id;
+-> 1 | NULL | NULL
+-> 2 | NULL | NULL
+-> 3 | 3 | x
+-> 4 | 4 | d
+MERGE INTO t USING (SELECT 3L AS id) u ON t.id = u.id WHEN MATCHED THEN UPDATE SET nested.a = 33 WHEN NOT MATCHED BY SOURCE AND app = 'a' THEN DELETE;
+SELECT id, app, nested.a, nested.b FROM t ORDER BY id;
+-> 2 | z | NULL | NULL
+-> 3 | c | 33 | x
+-> 4 | d | 4 | d
+CREATE TABLE strict (id bigint NOT NULL, v string NOT NULL) USING iceberg;
+INSERT INTO strict VALUES (1, 'a');
+UPDATE strict SET v = NULL;
+-> error
+MERGE INTO strict USING (SELECT 2L AS id) u ON strict.id = u.id WHEN NOT MATCHED THEN INSERT (id, v) VALUES (u.id, NULL);
+-> error
+MERGE INTO strict USING (SELECT 2L AS id, 'b' AS v) u ON strict.id = u.id WHEN NOT MATCHED THEN INSERT *;
+SELECT * FROM strict ORDER BY id;
+-> 1 | a
+-> 2 | b

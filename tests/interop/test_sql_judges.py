@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.interop, pytest.mark.spark]
 
 GROUPS = read_corpus()
-IN_EVERY_RUN = {"truncate", "not_ansi", "null_partitions", "zones", "properties"}
+IN_EVERY_RUN = {"rows_evolved", "truncate", "not_ansi", "null_partitions", "zones", "properties"}
 CASES = [pytest.param(name, marks=[] if name in IN_EVERY_RUN else [pytest.mark.slow]) for name in GROUPS]
 # What a message must not show: names of ours and of the JVM's, and traces.
 INTERNAL = re.compile(r"io\.penstock|__penstock|py4j|Traceback|\tat |Py4JJavaError|PenstockError\(")

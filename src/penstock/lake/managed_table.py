@@ -86,7 +86,7 @@ class ManagedTable(EvolvingTable, VersionedTable):
     def _merge(self, merge: MergeBuilder) -> WriteResult:
         with clear_storage_errors(f"{self.name} cannot be written"):
             table = self._writable()
-            return self._done(write.change_rows(table, write.prepare(table), merge.change(), dict(merge.properties)))
+            return self._done(write.merge(table, merge))
 
     def _done(self, done: write.Done) -> WriteResult:
         self._move(done.table)

@@ -19,9 +19,8 @@ from penstock.lake.write.assignments import Assignments, condition, field_named
 from penstock.lake.write.conform import fits
 from penstock.lake.write.merge import SOURCE, Clause, Merge, joined_schema, source_schema
 from penstock.lake.write.merge_keys import keys_of
-from penstock.lake.write.rows import as_arrow, is_spark
+from penstock.lake.write.rows import as_arrow
 from penstock.lake.write.write_result import WriteResult
-from penstock.tables import bridge
 from penstock.tables.iceberg.scan.reader import as_shown
 
 if TYPE_CHECKING:
@@ -75,9 +74,6 @@ class MergeBuilder:
         """Do it: in one commit, or not at all."""
         if not self.clauses:
             raise LakeError("the merge has no clauses", hint="add .when_matched_update() or .when_not_matched_insert()")
-        if is_spark(self.rows):
-            result: WriteResult = bridge.merge(self)
-            return result
         return self.table._merge(self)
 
     def _with(self, kind: str, action: str, values: Values | None, where: str | None) -> MergeBuilder:

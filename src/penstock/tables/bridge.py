@@ -71,8 +71,8 @@ def map_files(tasks: Any, work: Any) -> Any:
     return run(tasks, work)
 
 
-def merge(builder: Any) -> Any:
+def merge(table: Any, builder: Any) -> Any:
     """A merge of a Spark DataFrame."""
-    from penstock.spark.session.lake_sql import run_merge
+    from penstock.spark.write.merge_frames import merge_frames
 
-    return run_merge(builder)
+    return merge_frames(table, builder)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -48,6 +48,9 @@ from penstock.progress import Count, Counted, progress
 from penstock.tables import bridge
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.scan.reader import Reader
+
+if TYPE_CHECKING:
+    from penstock.lake.merge_builder import MergeBuilder
 
 # Rewriting less than this starts no Spark job.
 LOCALLY = 64 << 20
@@ -169,6 +172,14 @@ def update(table: IcebergTable, values: Mapping[str, Any], where: str | Expr, pr
     return change_rows(table, prepare(table), Update(predicate, assignments), properties)
 
 
+def merge(table: IcebergTable, merge: MergeBuilder) -> Done:
+    """Do a merge, here or, for the rows of a DataFrame, in Spark."""
+    if is_spark(merge.rows):
+        done: Done = bridge.merge(table, merge)
+        return done
+    return change_rows(table, prepare(table), merge.change(), dict(merge.properties))
+
+
 def by_predicate(table: IcebergTable, where: str | Expr) -> ByPredicate:
     """The removal of the rows that match."""
     if not isinstance(where, Expr):
@@ -222,7 +233,13 @@ def commit_written(table: IcebergTable, change: Change, written: Sequence[Writte
         return commit(table.table, table.sources, change)
 
 
-def replace_files(base: IcebergTable, removed: frozenset[str], written: Sequence[WrittenFile]) -> Table:
+def replace_files(
+    base: IcebergTable,
+    removed: frozenset[str],
+    written: Sequence[WrittenFile],
+    rows: Mapping[str, int],
+    properties: Mapping[str, str],
+) -> Done:
     """Put files in the place of others: the end of a statement whose rows Spark computed.
 
     `Overtaken` when others have added files since, or changed these: the rows were computed without them.
@@ -232,8 +249,9 @@ def replace_files(base: IcebergTable, removed: frozenset[str], written: Sequence
     def has_new_files(newest: Table) -> bool:
         return not known.issuperset(replace(base, table=newest, snapshot=None).plan().files.paths.to_pylist())
 
-    change = Change("overwrite", written, removed, base.version.snapshot_id, touches=has_new_files)
-    return commit_written(base, change, written).table
+    base_id = base.version.snapshot_id
+    change = Change("overwrite", written, removed, base_id, touches=has_new_files, properties=properties)
+    return _done(commit_written(base, change, written), **rows)
 
 
 @dataclass

@@ -6,7 +6,7 @@ of these are written by Spark's tasks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,8 @@ from penstock.errors import LakeError
 from penstock.expr.sql_text import quote_name
 from penstock.lake.write.by_place import ByPlace, ChangedPlaces
 from penstock.lake.write.conform import check_schema
-from penstock.lake.write.writes import change_once, prepare, produce, replace_files
+from penstock.lake.write.write_result import WriteResult
+from penstock.lake.write.writes import Done, change_once, prepare, produce, replace_files
 from penstock.tables.file_metadata import spark_url
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
 
 # Columns of rows that a statement changes; the rest are those of the table.
 OPERATION, FILE, PLACE = "__penstock_operation", "__penstock_file", "__penstock_place"
-_REMOVED, _UPDATED, _ADDED = 1, 2, 3  # as Spark numbers them
+REMOVED, UPDATED, ADDED = 1, 2, 3  # as Spark numbers them
 _COLLECTED_BYTES, _COLLECTED_ROWS = 128 << 20, 2_000_000
 _SEVERAL = "MERGE_CARDINALITY_VIOLATION"
 
 
-def change_computed(base: IcebergTable, rows: DataFrame) -> None:
+def change_computed(base: IcebergTable, rows: DataFrame, properties: Mapping[str, str]) -> Done:
     """Commit the changes of one statement; `Overtaken` when others changed the table since its rows were read."""
     from pyspark.sql import functions as F
 
@@ -40,12 +41,11 @@ def change_computed(base: IcebergTable, rows: DataFrame) -> None:
         with _clear_errors(base.name):
             counts = {row[0]: row[1] for row in kept.groupBy(OPERATION).agg(F.count(F.lit(1))).collect()}
         if not counts:
-            return
+            return Done(base.table, WriteResult())
         plan = kept._jdf.queryExecution().withCachedData()
         if sum(counts.values()) <= _COLLECTED_ROWS and int(str(plan.stats().sizeInBytes())) <= _COLLECTED_BYTES:
-            _change_files(base, kept.toArrow())
-        else:
-            _change_in_tasks(base, kept)
+            return _change_files(base, kept.toArrow(), properties)
+        return _change_in_tasks(base, kept, counts, properties)
     finally:
         kept.unpersist()
 
@@ -57,7 +57,7 @@ def paths_of(table: IcebergTable, urls: Iterable[str]) -> dict[str, str]:
     return {url: paths[url] for url in wanted}
 
 
-def _change_files(base: IcebergTable, rows: pa.Table) -> None:
+def _change_files(base: IcebergTable, rows: pa.Table, properties: Mapping[str, str]) -> Done:
     job = prepare(base)
     values = rows.drop_columns([OPERATION, FILE, PLACE])
     values = values.select(check_schema(values.schema, job.layout.schema))
@@ -70,13 +70,15 @@ def _change_files(base: IcebergTable, rows: pa.Table) -> None:
     changed = {}
     for i, url in enumerate(urls):
         here = of_row == i
-        removed, updated = here & (operations == _REMOVED), here & (operations == _UPDATED)
+        removed, updated = here & (operations == REMOVED), here & (operations == UPDATED)
         changed[paths[url]] = ChangedPlaces(places[removed], places[updated], values.filter(pa.array(updated)))
-    new = values.filter(pc.equal(rows.column(OPERATION), _ADDED))
-    change_once(base, job, ByPlace(base.version.snapshot_id, changed, new), {})
+    new = values.filter(pc.equal(rows.column(OPERATION), ADDED))
+    return change_once(base, job, ByPlace(base.version.snapshot_id, changed, new), properties)
 
 
-def _change_in_tasks(base: IcebergTable, rows: DataFrame) -> None:
+def _change_in_tasks(
+    base: IcebergTable, rows: DataFrame, counts: Mapping[int, int], properties: Mapping[str, str]
+) -> Done:
     from pyspark.sql import functions as F
 
     columns = [F.col(quote_name(name)) for name in base.schema.names]
@@ -84,9 +86,11 @@ def _change_in_tasks(base: IcebergTable, rows: DataFrame) -> None:
     hidden = [F.col("_metadata.file_path").alias(FILE), F.col("_metadata.row_index").alias(PLACE)]
     there = base.dataframe(rows.sparkSession).select("*", *hidden).where(F.col(FILE).isin(urls))
     staying = there.join(rows.where(F.col(FILE).isNotNull()).select(FILE, PLACE), [FILE, PLACE], "left_anti")
-    new = rows.where(F.col(OPERATION) != _REMOVED)
+    new = rows.where(F.col(OPERATION) != REMOVED)
     written = produce(prepare(base), staying.select(*columns).unionByName(new.select(*columns)))
-    replace_files(base, frozenset(paths_of(base, urls).values()), written)
+    removed = frozenset(paths_of(base, urls).values())
+    rows_changed = {"added": counts.get(ADDED, 0), "updated": counts.get(UPDATED, 0), "removed": counts.get(REMOVED, 0)}
+    return replace_files(base, removed, written, rows_changed, properties)
 
 
 @contextmanager

@@ -44,7 +44,7 @@ def change_rows(
         if statement["kind"] == "delete":
             _delete(table, loaded, statement, rows)
         else:
-            change_computed(loaded, rows)
+            change_computed(loaded, rows, {})
 
 
 def _overwrite(table: ManagedTable, statement: Mapping[str, Any], rows: DataFrame) -> None:
@@ -75,7 +75,7 @@ def _delete(table: ManagedTable, loaded: IcebergTable, statement: Mapping[str, A
     staying = rows.where(F.col(FILE).isin(urls)).where(~matches)
     columns = [F.col(quote_name(name)) for name in loaded.schema.names]  # without hidden ones that the condition names
     written = produce(prepare(loaded), staying.select(*columns))
-    replace_files(loaded, frozenset(paths_of(loaded, urls).values()), written)
+    replace_files(loaded, frozenset(paths_of(loaded, urls).values()), written, {}, {})
 
 
 def _condition(table: ManagedTable, statement: Mapping[str, Any]) -> Expr | None:

@@ -1,6 +1,7 @@
 package io.penstock;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -13,6 +14,7 @@ import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GreaterThanOrEqual;
 import org.apache.spark.sql.catalyst.expressions.In;
+import org.apache.spark.sql.catalyst.expressions.InSubquery;
 import org.apache.spark.sql.catalyst.expressions.IsNull;
 import org.apache.spark.sql.catalyst.expressions.LessThanOrEqual;
 import org.apache.spark.sql.catalyst.expressions.Literal;
@@ -63,6 +65,9 @@ public class Narrowed extends Change {
   }
 
   public Object change(Object node) {
+    if (node instanceof Filter && isTarget(((Filter) node).child())) {
+      return byQuery((Filter) node);
+    }
     if (!(node instanceof Join) || ((Join) node).condition().isEmpty()) {
       return null;
     }
@@ -79,6 +84,33 @@ public class Narrowed extends Change {
       return target == null ? null : Copies.with(join, 1, target);
     }
     return null;
+  }
+
+  /** `… WHERE key IN (SELECT …)` of a query that does not depend on the row. */
+  private LogicalPlan byQuery(Filter filter) {
+    for (Object part : parts(filter.condition(), new ArrayList())) {
+      if (part instanceof InSubquery && ((InSubquery) part).values().size() == 1
+          && ((InSubquery) part).query().outerAttrs().isEmpty()) {
+        Expression own = (Expression) ((InSubquery) part).values().apply(0);
+        LogicalPlan query = (LogicalPlan) (Object) ((InSubquery) part).query().plan();
+        if (own.deterministic() && !own.references().isEmpty() && isKey(own.dataType()) && query.deterministic()) {
+          Expression among = filter(
+              rowsOf(query), Arrays.asList(own), Arrays.asList(query.output().apply(0)), new HashSet());
+          return among == null ? null : new Filter(filter.condition(), filtered(filter.child(), among));
+        }
+      }
+    }
+    return null;
+  }
+
+  /** The rows of a source, computed once for both passes where that is not cheap. */
+  private Dataset rowsOf(LogicalPlan source) {
+    Dataset rows = Dataset$.MODULE$.ofRows(session, source);
+    if (!isCheap(source)) {
+      rows.persist();
+      kept.add(rows);
+    }
+    return rows;
   }
 
   /** Whether a side is the table that is written, and nothing else. */
@@ -118,13 +150,16 @@ public class Narrowed extends Change {
     if (ours.isEmpty()) {
       return null;
     }
-    Dataset rows = Dataset$.MODULE$.ofRows(session, source);
-    if (!isCheap(source)) {
-      rows.persist();
-      kept.add(rows);
+    Expression filter = filter(rowsOf(source), ours, theirs, nullSafe);
+    return filter == null ? null : filtered(target, filter);
+  }
+
+  /** A filter right above the table: Spark does not push one through the row numbers that it gives to a merge's target. */
+  private static LogicalPlan filtered(LogicalPlan plan, Expression filter) {
+    if (plan instanceof DataSourceV2Relation || !filter.references().subsetOf(((LogicalPlan) plan.children().apply(0)).outputSet())) {
+      return new Filter(filter, plan);
     }
-    Expression filter = filter(rows, ours, theirs, nullSafe);
-    return filter == null ? null : new Filter(filter, target);
+    return (LogicalPlan) plan.withNewChildren(Seqs.seq(filtered((LogicalPlan) plan.children().apply(0), filter)));
   }
 
   /** What rows of the target fulfil that the source can meet; null when nothing can be said. */
