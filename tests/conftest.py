@@ -8,6 +8,7 @@ import atexit
 import os
 import shutil
 import tempfile
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -35,8 +36,12 @@ os.environ["PENSTOCK_CACHE_DIR"] = _CACHE
 atexit.register(shutil.rmtree, _CACHE, ignore_errors=True)
 
 # A JVM of the tests lives for a minute: its second compiler and its parallel collector would take more from the other
-# test process than they ever give back. Whatever starts a Spark reads this, also in processes of its own.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# test process than they ever give back, and so would a full collection at every step of the growing metaspace and the
+# sweeper of a small code cache. Whatever starts a Spark reads this, also in processes of its own.
+os.environ.setdefault(
+    "SPARK_SUBMIT_OPTS",
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=256m -XX:ReservedCodeCacheSize=128m",
+)
 
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
@@ -80,12 +85,15 @@ OWN_SPARK = {
 }
 
 
-def shared_by(nodeid: str) -> str | None:
-    """Which JVM a file shares with others, if any."""
+def shared_by(nodeid: str) -> set[str]:
+    """Which JVMs a file shares with others."""
     folder, name = nodeid.split("::", 1)[0].split("/")[-2:]
-    if (folder == "spark" and name not in OWN_SPARK) or folder == "fuzz":
-        return "Spark"
-    return "Iceberg's Spark runtime" if folder == "interop" and name.endswith("_judges.py") else None
+    jvms = set()
+    if (folder == "spark" and name not in OWN_SPARK) or folder == "fuzz" or name == "test_sql_judges.py":
+        jvms.add("Spark")
+    if folder == "interop" and name.endswith("_judges.py"):
+        jvms.add("Iceberg's Spark runtime")
+    return jvms
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -107,13 +115,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             super()._assign_work_unit(node)
 
         def _next_of(self, node: Any) -> str:
-            having = {each: {shared_by(file) for file in files} for each, files in self.assigned_work.items()}
-            for file in self.workqueue:
-                jvm = shared_by(file)
-                others = sum(jvm in found for each, found in having.items() if each is not node)
-                if jvm is None or jvm in having[node] or others < PROCESSES_WITH[jvm]:
-                    return file
-            return next(iter(self.workqueue))
+            running = {each: set().union(*map(shared_by, files)) for each, files in self.assigned_work.items()}
+            count = Counter(jvm for jvms in running.values() for jvm in jvms)
+            full = {jvm for jvm, most in PROCESSES_WITH.items() if count[jvm] >= most}
+            wanted = (file for file in self.workqueue if not shared_by(file) & full - running[node])
+            return next(wanted, next(iter(self.workqueue)))
 
     return BySharedJVM(config, log)
 
@@ -124,6 +130,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     def place(item: pytest.Item) -> tuple[int, bool]:
         found = places.get("/".join(item.path.parts[-2:]), len(LONGEST))
-        return found, shared_by(item.nodeid) is None
+        return found, not shared_by(item.nodeid)
 
     items.sort(key=place)

@@ -91,9 +91,9 @@ def test_a_list_of_up_to_a_million_bytes_of_integers_prunes(count):
     assert plan(text) == [Verdict.SKIP, Verdict.KEEP_WHOLE]
 
 
-def test_a_list_of_a_million_bytes_of_strings_prunes():
-    text = f"s IN ({', '.join(repr(f'value {i:06}') for i in range(65_000))}, 'y')"
-    assert len(text) > 1_000_000
+@pytest.mark.parametrize("count", [10_000, pytest.param(65_000, marks=slow)])
+def test_a_list_of_up_to_a_million_bytes_of_strings_prunes(count):
+    text = f"s IN ({', '.join(repr(f'value {i:06}') for i in range(count))}, 'y')"
     assert plan(text) == [Verdict.SKIP, Verdict.KEEP_WHOLE]
 
 

@@ -25,6 +25,7 @@ import penstock
 from penstock.expr.types import type_name
 from penstock.spark.scan import planner
 from penstock.tables.hive.hive_table import HiveTable
+from tests.fixtures.spark_settings import INTERPRETED, settings
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 DATA = {
@@ -191,13 +192,15 @@ def compare(spark: SparkSession, layout: Layout, query: Callable[[DataFrame], Da
 def compare_all(spark: SparkSession, layout: Layout, wheres: Sequence[str]) -> dict[str, Compared]:
     """Several filters on both tables: each is planned for itself, and one job for each table reads what they all need.
 
-    A job takes Spark longer than so few rows do. The calls are those of all filters, shared out by their scans.
+    A job takes Spark longer than so few rows do, and to compile each filter even longer; `compare` has them compiled.
+    The calls are those of all filters, shared out by their scans.
     """
-    ours = _union(layout.ours(spark), wheres)
-    with counted_calls() as calls:
-        found = _answers(ours, len(wheres))
-    expected = _answers(_union(layout.plain(spark), wheres), len(wheres))
-    reads = _reads_of_arms(ours, len(wheres))
+    with settings(spark, INTERPRETED):
+        ours = _union(layout.ours(spark), wheres)
+        with counted_calls() as calls:
+            found = _answers(ours, len(wheres))
+        expected = _answers(_union(layout.plain(spark), wheres), len(wheres))
+        reads = _reads_of_arms(ours, len(wheres))
     assert len(calls) == sum(read.scans for read in reads), (len(calls), reads)
     wrong = {}
     for where, mine, theirs in zip(wheres, found, expected, strict=True):

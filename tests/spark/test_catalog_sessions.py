@@ -16,6 +16,7 @@ from penstock.errors import LakeError, PenstockError
 from penstock.spark.catalog.thrift_server import start_thrift_server
 from penstock.spark.session.java_classes import java_class
 from penstock.spark.session.session import gateway_of
+from tests.fixtures.variants import variants
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,14 +58,15 @@ def test_new_and_cloned_sessions_and_threads_know_the_lake(attached: SparkSessio
         assert pool.submit(lambda: attached.newSession().sql(ONE).first()[0]).result() == 10
 
 
-def test_a_hundred_threads_ask_at_once(attached: SparkSession) -> None:
+@pytest.mark.parametrize("threads", variants([20, 100], every_run=1))
+def test_many_threads_ask_at_once(attached: SparkSession, threads: int) -> None:
     def ask(i: int) -> tuple[int, set[str]]:
         rows = attached.sql(f"SELECT count(*) FROM first.web.events WHERE app = 'app-{i % 10}' AND n >= {i // 10}")
         return rows.first()[0], files_read(rows)
 
-    with ThreadPoolExecutor(100) as pool:
-        answers = list(pool.map(ask, range(100)))
-    assert answers == [(10 if i // 10 <= i % 10 else 9, {"1 of 10 files"}) for i in range(100)]
+    with ThreadPoolExecutor(threads) as pool:
+        answers = list(pool.map(ask, range(threads)))
+    assert answers == [(10 if i // 10 <= i % 10 else 9, {"1 of 10 files"}) for i in range(threads)]
 
 
 def test_two_lakes_with_the_same_tables_are_two_catalogs(attached: SparkSession, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pyspark.sql.types import BooleanType
 from tests.spark.hive_layouts import ROWS, Layout, answer, compare, counted_calls, make, read_by
 
 pytestmark = pytest.mark.spark
+slow = pytest.mark.slow
 DAYS = ["2026-05-15", "2026-05-16", "2026-05-17", None]
 APPS = ["shop", "x y", "US/CA", "5", None]
 
@@ -59,56 +60,62 @@ is_shop = F.udf(lambda app: app == "shop", BooleanType(), useArrow=False)
     [
         (sql("SELECT * FROM t WHERE dt = '2026-05-16' AND app = 'shop'"), 1),
         (sql("SELECT count(*), max(x), app FROM t WHERE DT = '2026-05-16' GROUP BY app"), 5),
-        (sql("SELECT * FROM (SELECT * FROM t WHERE app = 'shop') WHERE dt > '2026-05-15'"), 2),
-        (sql("WITH c AS (SELECT * FROM t) SELECT id FROM c WHERE app = 'x y'"), 4),
+        pytest.param(sql("SELECT * FROM (SELECT * FROM t WHERE app = 'shop') WHERE dt > '2026-05-15'"), 2, marks=slow),
+        pytest.param(sql("WITH c AS (SELECT * FROM t) SELECT id FROM c WHERE app = 'x y'"), 4, marks=slow),
         (sql("SELECT * FROM t WHERE (app = 'shop' AND id = 0) OR (app = '5' AND id > 9)"), 8),
         (sql("SELECT * FROM t WHERE app = 'shop' OR id = 3"), 20),
-        (sql("SELECT * FROM t WHERE app = 'shop' AND st.a = 0"), 4),
+        pytest.param(sql("SELECT * FROM t WHERE app = 'shop' AND st.a = 0"), 4, marks=slow),
         (sql("SELECT * FROM t WHERE app = 'shop' AND m['k'] = 'v0'"), 4),
-        pytest.param(
-            sql("SELECT * FROM t WHERE app = 'shop' AND element_at(m, 'k') IS NULL"), 4, marks=pytest.mark.slow
-        ),
-        pytest.param(sql("SELECT * FROM t WHERE app = 'shop' AND map_contains_key(m, 'k')"), 4, marks=pytest.mark.slow),
+        pytest.param(sql("SELECT * FROM t WHERE app = 'shop' AND element_at(m, 'k') IS NULL"), 4, marks=slow),
+        pytest.param(sql("SELECT * FROM t WHERE app = 'shop' AND map_contains_key(m, 'k')"), 4, marks=slow),
         (sql("SELECT * FROM t WHERE app = 'shop' AND arr = array(1, 2) AND arr[0] = 1"), 4),
         (where("_metadata.file_path LIKE '%app=shop%'"), 4),
         (where("_metadata.file_path LIKE '%app=shop%' AND dt IS NULL"), 1),
-        (where("_metadata.file_size < 10"), 0),
+        pytest.param(where("_metadata.file_size < 10"), 0, marks=slow),
         (where("_metadata.file_modification_time < TIMESTAMP'2001-01-01'"), 0),
-        pytest.param(
-            where("_metadata.file_modification_time > TIMESTAMP'2001-01-01' AND app = '5'"), 4, marks=pytest.mark.slow
-        ),
-        pytest.param(where("_metadata.file_name = 'nothing.parquet'"), 0, marks=pytest.mark.slow),
+        pytest.param(where("_metadata.file_modification_time > TIMESTAMP'2001-01-01' AND app = '5'"), 4, marks=slow),
+        pytest.param(where("_metadata.file_name = 'nothing.parquet'"), 0, marks=slow),
         (lambda df: df.select("id", "_metadata").where("_metadata.file_path LIKE '%US%252FCA%' AND dt IS NULL"), 1),
-        (sql("SELECT * FROM t WHERE app = 'shop' AND id > (SELECT 1)"), 4),
+        pytest.param(sql("SELECT * FROM t WHERE app = 'shop' AND id > (SELECT 1)"), 4, marks=slow),
         (sql("SELECT * FROM t WHERE rand() < 2 AND app = 'shop'"), 4),
         (sql("SELECT * FROM t WHERE false"), None),
-        pytest.param(sql("SELECT * FROM t WHERE app = NULL"), None, marks=pytest.mark.slow),
-        pytest.param(sql("SELECT DISTINCT app FROM t WHERE dt IS NULL"), 5, marks=pytest.mark.slow),
+        pytest.param(sql("SELECT * FROM t WHERE app = NULL"), None, marks=slow),
+        pytest.param(sql("SELECT DISTINCT app FROM t WHERE dt IS NULL"), 5, marks=slow),
         (sql("SELECT * FROM t WHERE dt = '2026-05-16' UNION ALL SELECT * FROM t WHERE app = 'shop'"), 9),
-        (sql("SELECT app, count(*) FROM t WHERE dt IS NOT NULL GROUP BY app HAVING app = 'shop'"), 3),
+        pytest.param(
+            sql("SELECT app, count(*) FROM t WHERE dt IS NOT NULL GROUP BY app HAVING app = 'shop'"),
+            3,
+            marks=slow,
+        ),
         pytest.param(
             sql("SELECT id, row_number() OVER (PARTITION BY app ORDER BY id) n FROM t WHERE app = '5'"),
             4,
-            marks=pytest.mark.slow,
+            marks=slow,
         ),
         (sql("SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY app ORDER BY id) n FROM t) WHERE app = '5'"), 4),
-        (sql("SELECT dt, e FROM t LATERAL VIEW explode(arr) AS e WHERE app = '5' AND e = 1"), 4),
+        pytest.param(
+            sql("SELECT dt, e FROM t LATERAL VIEW explode(arr) AS e WHERE app = '5' AND e = 1"),
+            4,
+            marks=slow,
+        ),
         (sql("SELECT app, CASE WHEN app = 'shop' THEN 1 END c FROM t WHERE dt = current_date() - 100000"), 0),
         (chain, 1),
-        (lambda df: df.filter(F.col("app").isin("shop", "5")), 8),
-        pytest.param(
-            lambda df: df.filter(F.col("app").isin([f"a{i}" for i in range(49)] + ["5"])), 4, marks=pytest.mark.slow
-        ),
+        pytest.param(lambda df: df.filter(F.col("app").isin("shop", "5")), 8, marks=slow),
+        pytest.param(lambda df: df.filter(F.col("app").isin([f"a{i}" for i in range(49)] + ["5"])), 4, marks=slow),
         (lambda df: df.filter(~F.col("app").isin([f"a{i}" for i in range(999)] + ["5"])), 12),
-        (lambda df: df.filter(F.col("app").startswith("s") & F.col("dt").isNull()), 1),
-        pytest.param(lambda df: df.filter(is_shop("app")), 20, marks=pytest.mark.slow),
+        pytest.param(lambda df: df.filter(F.col("app").startswith("s") & F.col("dt").isNull()), 1, marks=slow),
+        pytest.param(lambda df: df.filter(is_shop("app")), 20, marks=slow),
         (lambda df: df.filter(is_shop("app") & (F.col("dt") == "2026-05-16")), 5),
         (lambda df: df.withColumn("y", F.year("dt")).where("y = 2026 AND app = '5'").drop("y"), 3),
-        (lambda df: df.withColumnRenamed("app", "x2").where("x2 = '5'"), 4),
-        pytest.param(lambda df: df.select("id").where("app = '5'"), 4, marks=pytest.mark.slow),
+        pytest.param(lambda df: df.withColumnRenamed("app", "x2").where("x2 = '5'"), 4, marks=slow),
+        pytest.param(lambda df: df.select("id").where("app = '5'"), 4, marks=slow),
         (lambda df: df.repartition(2, "app").where("app = '5'"), 4),
-        pytest.param(lambda df: df.sample(1.0, seed=1).where("app = '5'"), None, marks=pytest.mark.slow),
-        (lambda df: df.where("app = '5'").groupBy().agg(F.count("*"), F.countDistinct("dt")), 4),
+        pytest.param(lambda df: df.sample(1.0, seed=1).where("app = '5'"), None, marks=slow),
+        pytest.param(
+            lambda df: df.where("app = '5'").groupBy().agg(F.count("*"), F.countDistinct("dt")),
+            4,
+            marks=slow,
+        ),
         (lambda df: df.orderBy("id").limit(4).where("app = '5'"), None),
     ],
 )
@@ -124,27 +131,34 @@ def test_query_reads_the_files_that_match(
     ("text", "files"),
     [
         ("SELECT * FROM t WHERE app IN (SELECT a FROM dim WHERE k = 1)", None),
-        ("SELECT * FROM t WHERE EXISTS (SELECT 1 FROM dim WHERE a = app AND k = 1)", None),
+        pytest.param("SELECT * FROM t WHERE EXISTS (SELECT 1 FROM dim WHERE a = app AND k = 1)", None, marks=slow),
         ("SELECT * FROM t WHERE app NOT IN (SELECT a FROM dim WHERE k = 1)", None),
-        ("SELECT * FROM t WHERE NOT EXISTS (SELECT 1 FROM dim WHERE a = app)", None),
+        pytest.param("SELECT * FROM t WHERE NOT EXISTS (SELECT 1 FROM dim WHERE a = app)", None, marks=slow),
         ("SELECT * FROM t WHERE app = (SELECT max(a) FROM dim)", 4),
-        ("SELECT * FROM t WHERE app > (SELECT max(a) FROM dim WHERE k = 7)", 0),
+        pytest.param("SELECT * FROM t WHERE app > (SELECT max(a) FROM dim WHERE k = 7)", 0, marks=slow),
         ("SELECT id, k FROM t JOIN dim ON a = app WHERE k = 1", None),
-        ("SELECT id, k FROM t JOIN dim ON a = app AND dt = '2026-05-16'", None),
+        pytest.param("SELECT id, k FROM t JOIN dim ON a = app AND dt = '2026-05-16'", None, marks=slow),
         ("SELECT id, k FROM t LEFT JOIN dim ON a = app WHERE dt = '2026-05-16'", 5),
         ("SELECT id, k FROM dim LEFT JOIN t ON a = app AND dt = '2026-05-16'", 4),
         ("SELECT id, k FROM t FULL JOIN dim ON a = app WHERE dt = '2026-05-16'", None),
         ("SELECT t.id, u.id FROM t JOIN t u ON t.id = u.id WHERE t.app = 'shop' AND u.dt = '2026-05-16'", 9),
-        ("SELECT (SELECT sum(id) FROM t WHERE app = 'shop'), (SELECT sum(id) FROM t WHERE app = '5')", 8),
+        pytest.param(
+            "SELECT (SELECT sum(id) FROM t WHERE app = 'shop'), (SELECT sum(id) FROM t WHERE app = '5')", 8, marks=slow
+        ),
         ("SELECT (SELECT sum(id) FROM t WHERE app = '5'), (SELECT max(id) FROM t WHERE app = '5')", None),
-        ("WITH c AS (SELECT *, rand(1) < 2 r FROM t) SELECT a.id FROM c a JOIN c b ON a.id = b.id"
-         " WHERE a.app = 'shop' AND b.dt = '2026-05-16'", None),
+        (
+            "WITH c AS (SELECT *, rand(1) < 2 r FROM t) SELECT a.id FROM c a JOIN c b ON a.id = b.id"
+            " WHERE a.app = 'shop' AND b.dt = '2026-05-16'",
+            None,
+        ),
         ("SELECT * FROM t WHERE app = 'shop' AND id IN (SELECT id FROM t WHERE dt = '2026-05-16')", 9),
-        ("SELECT app, (SELECT max(a) FROM dim WHERE a = t.app) m FROM t WHERE dt IS NULL", 5),
-        ("SELECT * FROM t WHERE dt = '2026-05-16' EXCEPT SELECT * FROM t WHERE dt = '2026-05-17'", None),
+        pytest.param("SELECT app, (SELECT max(a) FROM dim WHERE a = t.app) m FROM t WHERE dt IS NULL", 5, marks=slow),
+        pytest.param(
+            "SELECT * FROM t WHERE dt = '2026-05-16' EXCEPT SELECT * FROM t WHERE dt = '2026-05-17'", None, marks=slow
+        ),
         ("SELECT app FROM t WHERE dt = '2026-05-16' INTERSECT SELECT app FROM t WHERE dt = '2026-05-17'", 10),
     ],
-)  # fmt: skip
+)
 def test_filter_of_a_subquery_or_join_reads_the_files_that_match(
     spark: SparkSession, layout: Layout, text: str, files: int | None
 ) -> None:

@@ -27,7 +27,7 @@ from tests.fixtures.iceberg_deletes import (
     upgraded,
 )
 from tests.fixtures.iceberg_tables import create, repartition
-from tests.fixtures.spark_settings import COMPILED, INTERPRETED
+from tests.fixtures.spark_settings import COMPILED, INTERPRETED, settings
 from tests.spark.hive_layouts import answer, read_by
 from tests.spark.iceberg_layouts import ask_all, opened, same_as_pyiceberg, texts, tuples
 
@@ -242,15 +242,9 @@ def test_deletes_with_the_row_based_reader_and_with_and_without_code_generation(
     gone = {ids_in(table, path)[0], ids_in(table, path)[5], 100}
     row_based = {"spark.sql.parquet.enableVectorizedReader": "false"}
     interpreted = INTERPRETED | {"spark.sql.adaptive.enabled": "false"}
-    for settings in (row_based | COMPILED, interpreted, row_based | interpreted):
-        before = {name: spark.conf.get(name) for name in settings}
-        for name, value in settings.items():
-            spark.conf.set(name, value)
-        try:
+    for values in (row_based | COMPILED, interpreted, row_based | interpreted):
+        with settings(spark, values):
             alive(spark, opened(tmp_path), gone, 120)
-        finally:
-            for name, value in before.items():
-                spark.conf.set(name, value)
 
 
 def test_large_file_with_splits_counts_positions_in_the_whole_file(spark: SparkSession, tmp_path: Path) -> None:

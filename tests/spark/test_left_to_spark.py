@@ -53,7 +53,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return lake
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("text", variants(TEXTS, every_run=3))
 def test_spark_checks_what_is_not_known(spark: SparkSession, utc: None, lake: Any, tmp_path: Path, text: str) -> None:
     pq.write_table(ROWS, tmp_path / "rows.parquet", write_statistics=False)
     table = lake.table("web.t")
@@ -72,7 +72,7 @@ def test_spark_checks_what_is_not_known(spark: SparkSession, utc: None, lake: An
         assert len(table.plan(where).files) == files
 
 
-@pytest.mark.parametrize("text", variants(TEXTS, 2))
+@pytest.mark.parametrize("text", variants(TEXTS, every_run=1))
 def test_a_stream_leaves_to_spark_what_is_not_known(
     spark: SparkSession, utc: None, lake: Any, tmp_path: Path, text: str
 ) -> None:

@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 COLUMNS = (
     "ts timestamp, app string, id bigint NOT NULL, tags map<string,string>, inner struct<a: int, b: array<string>>"
 )
-ROWS = 4_000
+ROWS = 2_000
 
 
 @pytest.fixture(scope="module")
 def rows(spark: SparkSession) -> DataFrame:
-    """Three days, fifty small apps, one that has half of the rows, and nulls."""
+    """Three days, ten small apps, one that has half of the rows, and nulls."""
     penstock.attach(spark)
     return spark.range(0, ROWS, 1, 3).selectExpr(
         "timestamp_micros(1779000000000000 + (id % 3) * 86400000000 + id) AS ts",
-        "CASE WHEN id % 2 = 0 THEN 'huge' WHEN id % 97 = 1 THEN NULL ELSE concat('app', id % 50) END AS app",
+        "CASE WHEN id % 2 = 0 THEN 'huge' WHEN id % 97 = 1 THEN NULL ELSE concat('app', id % 20) END AS app",
         "id",
         "CASE WHEN id % 5 = 0 THEN NULL ELSE map('k', cast(id AS string), 'n', NULL) END AS tags",
         "named_struct('a', cast(id AS int), 'b', array(cast(id AS string), NULL)) AS inner",

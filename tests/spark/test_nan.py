@@ -133,10 +133,10 @@ def _add(table: Any, paths: list[str]) -> None:
             append.append_data_file(file)
 
 
-def questions() -> list[str]:
-    """Every comparison of every column, and the negation of those of one."""
-    found = [text.format(column) for text in COMPARISONS for column in COLUMNS]
-    return found + [f"NOT ({text.format('d')})" for text in COMPARISONS]
+def questions(column: str) -> list[str]:
+    """Every comparison of a column, and the negations for one of the columns."""
+    found = [text.format(column) for text in COMPARISONS]
+    return found + [f"NOT ({text})" for text in found if column == "d"]
 
 
 def pushed(rows: DataFrame, where: list[str]) -> dict[str, list[int]]:
@@ -158,13 +158,25 @@ def judged(rows: DataFrame, where: list[str]) -> dict[str, list[int]]:
 
 @pytest.mark.usefixtures("utc")
 @pytest.mark.parametrize("vectorized", variants(["true", "false"], every_run=1))
-@pytest.mark.parametrize("kind", variants(["hive", "iceberg", "managed"], every_run=2))
+@pytest.mark.parametrize(
+    ("kind", "column"),
+    [
+        ("hive", "d"),
+        ("iceberg", "f"),
+        ("managed", "s.x"),
+        *(
+            pytest.param(kind, column, marks=pytest.mark.slow)
+            for kind, others in (("hive", "f s.x"), ("iceberg", "d s.x"), ("managed", "d f"))
+            for column in others.split()
+        ),
+    ],
+)
 def test_spark_finds_the_rows_that_it_finds_without_statistics(
-    spark: SparkSession, judge: DataFrame, tables: dict[str, Any], kind: str, vectorized: str
+    spark: SparkSession, judge: DataFrame, tables: dict[str, Any], kind: str, column: str, vectorized: str
 ) -> None:
     spark.conf.set("spark.sql.parquet.enableVectorizedReader", vectorized)
     try:
-        where = questions()
+        where = questions(column)
         found, expected = pushed(tables[kind].dataframe(spark), where), judged(judge, where)
         assert {text: found[text] for text in where if found[text] != expected[text]} == {}
     finally:

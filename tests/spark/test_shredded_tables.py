@@ -113,9 +113,9 @@ def reads_of(frame: DataFrame) -> set[str]:
 
 
 def some_are_slow() -> list[Any]:
-    """All queries; two of three wait for the slow run, where `test_hot_keys.py` asks all."""
+    """Every sixth query; the others wait for the slow run, where `test_hot_keys.py` asks all too."""
     return [
-        pytest.param(needs, query, id=query, marks=[pytest.mark.slow] if i % 3 else [])
+        pytest.param(needs, query, id=query, marks=[pytest.mark.slow] if i % 6 else [])
         for i, (needs, query) in enumerate(QUERIES)
     ]
 
@@ -203,7 +203,13 @@ VALUES: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize(
-    ("mode", "kinds"), [("move", list(VALUES)), ("mirror", ["string", "double"])], ids=["move", "mirror"]
+    ("mode", "kinds"),
+    [
+        ("move", ["string", "double", "timestamp"]),
+        ("mirror", ["string", "double"]),
+        pytest.param("move", list(VALUES), marks=pytest.mark.slow),
+    ],
+    ids=["move", "mirror", "all types"],
 )
 def test_random_maps_round_trip(spark: SparkSession, lake: penstock.Lake, mode: str, kinds: list[str]) -> None:
     """One table with two maps of each type: a column, and a field of a structure."""
