@@ -37,6 +37,12 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="there is no Playwr
 WHERE = "app = 'app-03' AND ts >= '2026-05-17' AND ts < '2026-05-19' AND duration_ms > 900"
 REFUSED = "status of 400"  # a predicate that is not finished; the browser says so on its console
 SIZES = {"desktop": (1100, 900), "phone": (360, 740)}
+LOOKS = [
+    ("desktop", "light"),
+    ("phone", "dark"),
+    pytest.param("desktop", "dark", marks=pytest.mark.slow),
+    pytest.param("phone", "light", marks=pytest.mark.slow),
+]
 
 
 @pytest.fixture(scope="module")
@@ -111,8 +117,7 @@ def shown(locator: Any) -> str:
     return str(locator.inner_text())
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", list(SIZES))
+@pytest.mark.parametrize(("size", "scheme"), LOOKS)
 def test_it_draws_without_an_error_and_never_scrolls_sideways(browser: Any, url: str, size: str, scheme: str) -> None:
     tab = Tab(browser, url, size, scheme)
     with tab as page:
@@ -126,8 +131,7 @@ def test_it_draws_without_an_error_and_never_scrolls_sideways(browser: Any, url:
         assert tab.requests == [url]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", list(SIZES))
+@pytest.mark.parametrize(("size", "scheme"), LOOKS)
 def test_axe_finds_nothing(browser: Any, lake: Path, tmp_path: Path, size: str, scheme: str) -> None:
     table = penstock.connect(lake).table("web.traffic")
     with Tab(browser, written(tmp_path, collect(table, "headers['country'] = 'DE'")), size, scheme) as page:

@@ -49,7 +49,6 @@ class TestHiveOnADisk(TableContract):
 
 class TestHiveOnS3(TableContract):
     kind = "Hive layout"
-    random_predicates = 12
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -83,8 +82,6 @@ class TestIceberg(TableContract):
 
 
 class TestIcebergOfVersionOneByItsMetadataFile(TestIceberg):
-    random_predicates = 12
-
     @pytest.fixture(scope="class")
     @classmethod
     def make(cls, tmp_path_factory: pytest.TempPathFactory) -> Make:
@@ -98,7 +95,6 @@ class TestIcebergOfVersionOneByItsMetadataFile(TestIceberg):
 class TestManaged(TestIceberg):
     """A table that Penstock writes, each partition in files of its own."""
 
-    random_predicates = 12
     shares = False
 
     @pytest.fixture(scope="class")
