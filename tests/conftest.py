@@ -47,33 +47,35 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 # With several processes a file is one piece of work, so one that takes long must not be the last to start.
 LONGEST = (
-    "fuzz/test_fuzz.py",
-    "interop/test_iceberg_judges.py",
-    "interop/test_managed_judges.py",
-    "spark/test_predicates_against_spark.py",
-    "spark/test_hot_keys.py",
-    "spark/test_iceberg_deletes.py",
-    "spark/test_shredded_tables.py",
-    "spark/test_sql_statements.py",
     "interop/test_sql_judges.py",
-    "spark/test_hive_queries.py",
-    "spark/test_stream_reads.py",
-    "spark/test_stream_sink.py",
-    "spark/test_hive_sessions.py",
-    "spark/test_iceberg_queries.py",
-    "spark/test_functions_against_spark.py",
-    "spark/test_hive_types.py",
-    "spark/test_iceberg_schemas.py",
-    "spark/test_hive_oracle.py",
-    "interop/test_spark_s3.py",
+    "fuzz/test_fuzz.py",
     "project/test_docs.py",
-    "spark/test_hive_and_iceberg_connect.py",
-    "spark/test_commands_with_spark.py",
-    "differential/test_iceberg_evolution.py",
+    "interop/test_iceberg_judges.py",
+    "spark/test_sql_statements.py",
+    "spark/test_predicates_against_spark.py",
+    "interop/test_spark_s3.py",
+    "spark/test_catalog_sessions.py",
+    "spark/test_iceberg_deletes.py",
+    "spark/test_hot_keys.py",
+    "spark/test_managed_writes.py",
+    "spark/test_stream_reads.py",
+    "spark/test_functions_against_spark.py",
+    "spark/test_shredded_tables.py",
+    "contract/test_tables.py",
+    "browser/test_page.py",
+    "spark/test_hive_types.py",
+    "spark/test_hive_queries.py",
+    "spark/test_iceberg_queries.py",
+    "spark/test_stream_sink.py",
     "differential/test_hostile_input.py",
+    "spark/test_commands_with_spark.py",
+    "spark/test_hive_and_iceberg_connect.py",
+    "lake/test_managed_statistics.py",
+    "lake/test_managed_concurrency.py",
 )
 # A JVM takes half a minute of a core until it is warm, so the files that share one go to few processes: so many at
-# most have one, as long as there is other work. Those of `tests/spark` that start their own may run anywhere.
+# most have one, as long as there is other work. Those of `tests/spark` that start their own may run anywhere. The
+# process of Iceberg's runtime is one of the two with Spark: `test_sql_judges.py` needs both.
 PROCESSES_WITH = {"Spark": 2, "Iceberg's Spark runtime": 1}
 OWN_SPARK = {
     "test_managed_kills.py",
@@ -89,7 +91,7 @@ def shared_by(nodeid: str) -> set[str]:
     """Which JVMs a file shares with others."""
     folder, name = nodeid.split("::", 1)[0].split("/")[-2:]
     jvms = set()
-    if (folder == "spark" and name not in OWN_SPARK) or folder == "fuzz" or name == "test_sql_judges.py":
+    if (folder in ("spark", "fuzz") and name not in OWN_SPARK) or name == "test_sql_judges.py":
         jvms.add("Spark")
     if folder == "interop" and name.endswith("_judges.py"):
         jvms.add("Iceberg's Spark runtime")

@@ -1,8 +1,8 @@
 """The pages of docs/: what they show is what happens, their links lead somewhere, and the reference leaves nothing out.
 
 Blocks can be pasted into an interpreter line by line. Blocks that need something from outside (an S3 server, a catalog,
-a download) say `no-run`; here they run too, with the tests' own in its place. The two pages that start Spark run in one
-process of their own, so that there is one Spark and its working directory is theirs.
+a download) say `no-run`; here they run too, with the tests' own in its place. The pages that start Spark run in one
+process of their own, so that there is one Spark and its working directory is theirs; and so does the README.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tools.check_imports import LAYERS
 from tools.run_doc_blocks import Block, DocError, read_blocks, run_file
 
 ROOT = Path(__file__).parents[3]
-DOCS = ROOT / "docs"
+DOCS, README = ROOT / "docs", ROOT / "README.md"
 PAGES = sorted(DOCS.rglob("*.md"))
 SPARK = [DOCS / "how-to/spark-sql.md", DOCS / "tutorial.md", DOCS / "how-to/pruned-stream.md"]
 HOW_TO = [page for page in PAGES if page.parent.name == "how-to" and page not in SPARK]
@@ -91,8 +91,9 @@ def test_blocks_print_what_the_page_shows(page, tmp_path, monkeypatch):
 
 
 @pytest.mark.spark
-def test_blocks_of_pages_with_spark_print_what_the_page_shows(tmp_path):
-    run_apart(tmp_path, *SPARK)
+@pytest.mark.parametrize("pages", [SPARK, [README]], ids=["docs", "readme"])
+def test_blocks_of_pages_with_spark_print_what_the_page_shows(tmp_path, pages):
+    run_apart(tmp_path, *pages)
 
 
 @pytest.mark.spark
@@ -163,7 +164,7 @@ def typed(block: Block) -> None:
     assert not waiting, f"line {block.line}: the block is not complete"
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=name_of)
+@pytest.mark.parametrize("page", [*PAGES, README], ids=name_of)
 def test_blocks_can_be_pasted_into_an_interpreter(page):
     for block in read_blocks(page.read_text(encoding="utf-8")):
         if block.info.split()[:1] == ["python"]:
@@ -318,7 +319,7 @@ def literal_properties() -> set[str]:
 
 
 def test_the_numbers_are_those_of_the_readme():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    readme = README.read_text(encoding="utf-8")
     page = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
     numbers = readme.split("\n## Numbers\n")[1].split("\n## ")[0]
     assert [line for line in numbers.splitlines() if line.startswith("|") and line not in page] == []

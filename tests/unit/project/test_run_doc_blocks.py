@@ -1,4 +1,4 @@
-"""The README's blocks run and print what it says, and the tool that checks this notices when not."""
+"""The tool that runs the blocks of the README and of `docs/` notices when they do not print what is shown."""
 
 from pathlib import Path
 
@@ -7,19 +7,12 @@ import pytest
 import penstock
 from tools.run_doc_blocks import DocError, main, matches, read_blocks, run_file
 
-README = Path(__file__).parents[3] / "README.md"
-
 
 def write(tmp_path: Path, text: str) -> Path:
     # ''' stands for the fence, so that these documents can stand in Python strings and Markdown alike.
     path = tmp_path / "page.md"
     path.write_text(text.replace("'''", "```"), encoding="utf-8")
     return path
-
-
-def test_the_readme_is_true(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    run_file(README)
 
 
 def test_blocks_share_one_namespace_in_order(tmp_path):
