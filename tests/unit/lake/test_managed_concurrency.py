@@ -18,6 +18,7 @@ from penstock.lake.managed_table import ManagedTable
 from tests.fixtures.managed_tables import files_below, managed_table, reachable, reopened, snapshot_ids
 from tests.fixtures.managed_writers import APPS, Row, append_many, rows
 from tests.fixtures.processes import PATIENCE
+from tests.fixtures.variants import variants
 
 SCHEMA = "id bigint, app string"
 RULES = {"own files": None, "shared files": Coalesce("app"), "both": Coalesce("app", values=["a", "b"])}
@@ -139,7 +140,7 @@ def start(root: Path, rule: Any) -> tuple[ManagedTable, list[Row]]:
     return table, state
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", variants(RULES, every_run=2))
 def test_an_overwrite_and_appends_of_the_same_partition_have_a_serial_order(tmp_path: Path, rule: str) -> None:
     table, state = start(tmp_path, RULES[rule])
     writers = [
@@ -153,7 +154,7 @@ def test_an_overwrite_and_appends_of_the_same_partition_have_a_serial_order(tmp_
 
 
 @pytest.mark.parametrize("kind", ["overwrite", "dynamic"])
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", variants(RULES, every_run=2))
 def test_of_two_overwrites_of_a_partition_at_once_the_last_one_stays(tmp_path: Path, rule: str, kind: str) -> None:
     table, state = start(tmp_path, RULES[rule])
     writers = [[Op(kind, [(100 * (n + 1) + i, "a")], "a") for i in range(3)] for n in range(2)]
@@ -163,7 +164,7 @@ def test_of_two_overwrites_of_a_partition_at_once_the_last_one_stays(tmp_path: P
     assert [row for row in found(table) if row[1] == "a"] == [(100 * (int(number) + 1) + int(i), "a")]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", variants(range(4), every_run=2))
 def test_changes_of_every_kind_at_once_have_a_serial_order(tmp_path: Path, seed: int) -> None:
     rng = Random(seed)
     table, state = start(tmp_path, rng.choice(list(RULES.values())))

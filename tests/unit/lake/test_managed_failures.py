@@ -34,6 +34,7 @@ from tests.fixtures.managed_tables import (
     snapshot_ids,
 )
 from tests.fixtures.managed_values import EVENTS, events, events_table
+from tests.fixtures.variants import variants
 
 
 @pytest.fixture
@@ -118,9 +119,10 @@ WRITES: dict[str, Callable[[ManagedTable], Any]] = {
 
 
 class TestFailures:
+    @pytest.mark.parametrize("step", variants([2_603, 1_301], every_run=1))
     @pytest.mark.parametrize("write", WRITES)
     def test_a_full_disk_leaves_the_table_and_the_folder_as_they_were(
-        self, tmp_path: Path, disk: Full, write: str
+        self, tmp_path: Path, disk: Full, write: str, step: int
     ) -> None:
         table = managed_table(tmp_path, EVENTS, ["app"], coalesce=Coalesce("app", values=["a", "b"]))
         table.append(events())
@@ -142,7 +144,7 @@ class TestFailures:
             failed += 1
             disk.room = 1 << 40
             assert bag(reopened(tmp_path).arrow()) == rows, room
-            room += 1_301
+            room += step
         assert failed > 5, "the disk was never full"
         assert all("No space left on device" in each and "free some space" in each for each in messages)
         assert not any("\n" in each for each in messages)
