@@ -2,7 +2,7 @@
 
 Blocks can be pasted into an interpreter line by line. Blocks that need something from outside (an S3 server, a catalog,
 a download) say `no-run`; here they run too, with the tests' own in its place. The pages that start Spark run in one
-process of their own, so that there is one Spark and its working directory is theirs; and so does the README.
+process of their own, the README among them, so that there is one Spark and its working directory is theirs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tools.run_doc_blocks import Block, DocError, read_blocks, run_file
 ROOT = Path(__file__).parents[3]
 DOCS, README = ROOT / "docs", ROOT / "README.md"
 PAGES = sorted(DOCS.rglob("*.md"))
-SPARK = [DOCS / "how-to/spark-sql.md", DOCS / "tutorial.md", DOCS / "how-to/pruned-stream.md"]
+SPARK = [DOCS / "how-to/spark-sql.md", DOCS / "tutorial.md", DOCS / "how-to/pruned-stream.md", README]
 HOW_TO = [page for page in PAGES if page.parent.name == "how-to" and page not in SPARK]
 FROM_OUTSIDE = [DOCS / "how-to" / f"{name}.md" for name in ("hive-on-s3", "iceberg-catalog", "other-engines")]
 INFOS = {"python", "python no-run", "console", "console no-run", "text", "yaml", "bash"}
@@ -91,9 +91,8 @@ def test_blocks_print_what_the_page_shows(page, tmp_path, monkeypatch):
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("pages", [SPARK, [README]], ids=["docs", "readme"])
-def test_blocks_of_pages_with_spark_print_what_the_page_shows(tmp_path, pages):
-    run_apart(tmp_path, *pages)
+def test_blocks_of_pages_with_spark_print_what_the_page_shows(tmp_path):
+    run_apart(tmp_path, *SPARK)
 
 
 @pytest.mark.spark
