@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 import string
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import reduce
@@ -18,6 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
@@ -25,7 +26,8 @@ import penstock
 from penstock.expr.types import type_name
 from penstock.spark.scan import planner
 from penstock.tables.hive.hive_table import HiveTable
-from tests.fixtures.spark_settings import INTERPRETED, settings
+from tests.fixtures.spark_settings import COMPILED, INTERPRETED, settings
+from tests.fixtures.variants import variants
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 DATA = {
@@ -37,6 +39,9 @@ DATA = {
     "arr": pa.list_(pa.int32()),
 }
 ROWS = 3  # in each file
+EVALUATED = pytest.mark.parametrize(
+    "evaluated", variants([INTERPRETED, COMPILED], every_run=1), ids=["interpreted", "compiled"]
+)
 QUESTION = "question_number"
 _AS_IT_IS = frozenset(string.ascii_letters + string.digits + " ,+()!@$&;-_.<>|~`")
 
@@ -189,13 +194,15 @@ def compare(spark: SparkSession, layout: Layout, query: Callable[[DataFrame], Da
     return Compared(read_by(ours), len(found), len(calls))
 
 
-def compare_all(spark: SparkSession, layout: Layout, wheres: Sequence[str]) -> dict[str, Compared]:
+def compare_all(
+    spark: SparkSession, layout: Layout, wheres: Sequence[str], evaluated: Mapping[str, str] = INTERPRETED
+) -> dict[str, Compared]:
     """Several filters on both tables: each is planned for itself, and one job for each table reads what they all need.
 
-    A job takes Spark longer than so few rows do, and to compile each filter even longer; `compare` has them compiled.
-    The calls are those of all filters, shared out by their scans.
+    A job takes Spark longer than so few rows do, and to compile each filter even longer: that is for `compare` and for
+    the slow run. The calls are those of all filters, shared out by their scans.
     """
-    with settings(spark, INTERPRETED):
+    with settings(spark, evaluated):
         ours = _union(layout.ours(spark), wheres)
         with counted_calls() as calls:
             found = _answers(ours, len(wheres))

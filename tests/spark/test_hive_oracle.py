@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.fixtures.variants import variants
-from tests.spark.hive_layouts import ROWS, Layout, compare_all, make
+from tests.spark.hive_layouts import EVALUATED, ROWS, Layout, compare_all, make
 
 pytestmark = pytest.mark.spark
 DAYS = ["2026-05-16", "2026-05-17", "2025-12-31", None]
@@ -72,14 +72,15 @@ def layout(tmp_path_factory: pytest.TempPathFactory) -> Layout:
     return make(root, "dt date, app string, n int", [[d, a, n] for d in DAYS for a in APPS for n in NUMBERS])
 
 
+@EVALUATED
 @pytest.mark.parametrize("chunk", variants(range(5), every_run=2))
 def test_every_row_is_in_one_part_and_the_rows_are_those_of_plain_spark(
-    spark: SparkSession, layout: Layout, chunk: int
+    spark: SparkSession, layout: Layout, chunk: int, evaluated: dict[str, str]
 ) -> None:
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     texts = [predicate(random.Random(seed)) for seed in range(5 * chunk, 5 * chunk + 5)]
     parts = [part for text in texts for part in (text, f"NOT ({text})", f"({text}) IS NULL")]
-    found = compare_all(spark, layout, parts)
+    found = compare_all(spark, layout, parts, evaluated)
     for text in texts:
         rows = [found[part].rows for part in (text, f"NOT ({text})", f"({text}) IS NULL")]
         assert sum(rows) == layout.files * ROWS == 240, text

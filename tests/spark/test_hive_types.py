@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.fixtures.variants import variants
-from tests.spark.hive_layouts import ROWS, Layout, answer, compare, compare_all, make
+from tests.spark.hive_layouts import EVALUATED, ROWS, Layout, answer, compare, compare_all, make
 
 pytestmark = pytest.mark.spark
 
@@ -164,12 +164,13 @@ def _utc(spark: SparkSession) -> Iterator[None]:
     spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
+@EVALUATED
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.type)
 def test_filters_on_a_type_give_the_rows_of_plain_spark_from_the_files_that_match(
-    spark: SparkSession, tmp_path: Path, case: Case
+    spark: SparkSession, tmp_path: Path, case: Case, evaluated: dict[str, str]
 ) -> None:
     layout = make(tmp_path, f"p {case.type}", [*([text] for text in case.texts), [None]])
-    found = compare_all(spark, layout, list(case.filters))
+    found = compare_all(spark, layout, list(case.filters), evaluated)
     assert {text: (each.read.total, each.rows) for text, each in found.items()} == {
         text: (files, files * ROWS) for text, files in case.filters.items()
     }

@@ -135,7 +135,7 @@ def test_equality_deletes_take_older_rows_only(spark: SparkSession, tmp_path: Pa
     delete_equal(table, pa.table({"n": pa.array([3, None], pa.int32())}), [3])
     table.append(rows_of(120, 30))
     before = {i for i in range(120) if i % 10 == 0 or i % 7 == 3}
-    alive(spark, opened(tmp_path), before, 150)
+    alive(spark, opened(tmp_path), before, 150, WHERE)
     delete_equal(table, pa.table({"id": pa.array([1, 130]), "app": ["b", "b"]}), [1, 2])
     alive(spark, opened(tmp_path), before | ({1} if 1 % 3 == 1 else set()) | {130}, 150)
 

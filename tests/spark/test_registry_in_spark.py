@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 import penstock
 from penstock.expr.functions.function_registry import FUNCTIONS
 from tests.fixtures.variants import variants
-from tests.spark.hive_layouts import compare_all
+from tests.spark.hive_layouts import EVALUATED, compare_all
 
 pytestmark = pytest.mark.spark
 
@@ -163,13 +163,16 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Rows:
     return Rows(lake, flat)
 
 
+@EVALUATED
 @pytest.mark.parametrize("ansi", variants(["true", "false"], every_run=1))
-def test_functions_prune_from_where_as_they_do_from_text(spark: SparkSession, utc: None, rows: Rows, ansi: str) -> None:
+def test_functions_prune_from_where_as_they_do_from_text(
+    spark: SparkSession, utc: None, rows: Rows, ansi: str, evaluated: dict[str, str]
+) -> None:
     table = penstock.connect(rows.lake).table("web.t")
     texts = [text for examples in EXAMPLES.values() for text in examples]
     spark.conf.set("spark.sql.ansi.enabled", ansi)
     try:
-        answers = compare_all(spark, rows, texts)  # type: ignore[arg-type]
+        answers = compare_all(spark, rows, texts, evaluated)  # type: ignore[arg-type]
     finally:
         spark.conf.set("spark.sql.ansi.enabled", "true")
     counts = {text: (each.rows, each.read.total, len(table.plan(text).files)) for text, each in answers.items()}
