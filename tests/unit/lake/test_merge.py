@@ -205,3 +205,62 @@ def test_bad_input_is_one_clear_line(table: Any) -> None:
             call()
         assert len(str(raised.value).splitlines()) == 1 or kind is PredicateError, message
     assert table.refresh().version.snapshot_id == before
+
+
+@pytest.fixture(params=["plain", "partitioned", "coalesced"])
+def marking(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    modes = {f"write.{command}.mode": "merge-on-read" for command in ("delete", "update", "merge")}
+    made = penstock.connect(tmp_path / "lake").create_table("web.t", SCHEMA, properties=modes, **KINDS[request.param])
+    made.append(rows(1, 2, 3))
+    made.append(rows(4, 5, app="b"))
+    return made
+
+
+def test_merge_on_read_leaves_files_and_marks_rows(marking: Any) -> None:
+    before = paths(marking)
+    result = marking.delete("id IN (2, 5)")
+    assert paths(marking) == before
+    assert (result.rows_removed, result.files_removed, result.rows_added) == (2, 0, 0)
+    assert [row[0] for row in shown(marking)] == [1, 3, 4]
+    result = marking.update({"n": "n + 8", "app": "'moved'"}, where="id > 2")
+    assert before < paths(marking)
+    assert (result.rows_updated, result.rows_removed, result.files_removed) == (2, 0, 0)
+    result = marking.upsert(pa.concat_tables([rows(3, n=1), rows(7, n=1)]), on="id")
+    assert (result.rows_updated, result.rows_added, result.files_removed) == (1, 1, 0)
+    wanted = [(1, "a", 0, 1.0), (3, "a", 1, 3.0), (4, "moved", 8, 4.0), (7, "a", 1, 7.0)]
+    assert shown(marking) == wanted
+    marking.delete("app = 'moved'")
+    assert shown(marking) == [*wanted[:2], wanted[3]]
+    marking.compact()
+    assert shown(marking) == [*wanted[:2], wanted[3]]
+    assert not any(task.deletes for task in marking.plan().files)
+    counted = marking.table.current_snapshot().summary.additional_properties
+    assert (counted["total-records"], counted["total-delete-files"]) == ("3", "0")
+
+
+def test_rows_that_are_marked_are_gone_for_other_readers(marking: Any) -> None:
+    marking.delete("id = 2")
+    marking.update({"n": 5}, where="id = 4")
+    wanted = sorted((row["id"], row["n"]) for row in marking.arrow().to_pylist())
+    theirs = marking.table.scan(selected_fields=("id", "n")).to_arrow().to_pylist()
+    assert sorted((row["id"], row["n"]) for row in theirs) == wanted
+
+
+def test_a_marked_file_that_another_writer_rewrites_is_planned_again(
+    marking: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from penstock.lake.write import writes
+
+    write, others = writes.write_position_deletes, iter(["id = 1"])
+
+    def slow(*arguments: Any) -> Any:
+        for each in others:
+            other = penstock.connect(marking.declarations.warehouse).table("web.t")
+            other.set_properties({"write.delete.mode": "copy-on-write"})
+            other.delete(each)
+        return write(*arguments)
+
+    monkeypatch.setattr(writes, "write_position_deletes", slow)
+    result = marking.delete("id = 2")
+    assert [row[0] for row in shown(marking)] == [3, 4, 5]
+    assert (result.rows_removed, result.retries) == (1, 1)

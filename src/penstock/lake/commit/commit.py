@@ -78,7 +78,7 @@ def commit(table: Table, sources: Sources, change: Change) -> Published:
         if table.metadata.snapshot_by_id(draft.snapshot_id) is not None:
             return table  # a commit that was said to have failed took place
         try:
-            if change.removed or change.touches is not None:
+            if change.removed or change.marked or change.touches is not None:
                 _check(table, draft, change)
             return _publish(table, draft, change)
         except UnknownOutcomeError:
@@ -263,8 +263,8 @@ def _check(table: Table, draft: Draft, change: Change) -> None:
         raise Overtaken  # rows that were rewritten may have been deleted meanwhile
     data = [draft.paths(m) for m in now if m.content == ManifestContent.DATA]
     live = pa.concat_arrays([pa.array([], pa.string()), *data])
-    removed = pa.array(sorted(change.removed), pa.string())
-    if len(removed) and not pc.all(pc.is_in(removed, value_set=live)).as_py():
+    needed = pa.array(sorted(change.removed | change.marked), pa.string())
+    if len(needed) and not pc.all(pc.is_in(needed, value_set=live)).as_py():
         raise Overtaken
     if change.touches is not None and change.touches(table):
         raise Overtaken

@@ -17,6 +17,7 @@ from pyiceberg.manifest import (
     DataFile,
     DataFileContent,
     FileFormat,
+    ManifestContent,
     ManifestEntry,
     ManifestEntryStatus,
     ManifestFile,
@@ -49,7 +50,7 @@ def data_file(written: WrittenFile) -> DataFile:
     """A written file as PyIceberg has it, with Penstock's fields behind its own."""
     entry_file = DataFile._bind(
         _OWN_TYPE,
-        content=DataFileContent.DATA,
+        content=DataFileContent.POSITION_DELETES if written.is_delete else DataFileContent.DATA,
         file_path=written.path,
         file_format=FileFormat[format_of(written.path).name.upper()],
         partition=Record(*written.partition),
@@ -96,8 +97,12 @@ class Manifests:
         self.paths: list[str] = []
 
     def added(self, files: Iterable[WrittenFile]) -> list[ManifestFile]:
-        """New files, one manifest for each spec, in the order of the partitions."""
-        return [self._write(i, in_order(entries)) for i, entries in self.new_entries(files).items()]
+        """New files, one manifest for each spec, in the order of the partitions; delete files have their own."""
+        every = list(files)
+        data = self.new_entries(file for file in every if not file.is_delete)
+        deletes = self.new_entries(file for file in every if file.is_delete)
+        written = [self._write(spec_id, in_order(entries)) for spec_id, entries in data.items()]
+        return written + [self._write(spec_id, in_order(each), _DeletesV2) for spec_id, each in deletes.items()]
 
     def new_entries(self, files: Iterable[WrittenFile]) -> dict[int, list[ManifestEntry]]:
         """The entries of new files, by spec."""
@@ -143,10 +148,13 @@ class Manifests:
             data_file=entry.data_file,
         )
 
-    def _write(self, spec_id: int, entries: Sequence[ManifestEntry]) -> ManifestFile:
+    def _write(
+        self, spec_id: int, entries: Sequence[ManifestEntry], kind: type[ManifestWriter] | None = None
+    ) -> ManifestFile:
         path = f"{self._folder}/{uuid4()}-m{len(self.paths)}.avro"
         self.paths.append(path)
-        kind = _WriterV1 if self.metadata.format_version == 1 else _WriterV2
+        if kind is None:
+            kind = _WriterV1 if self.metadata.format_version == 1 else _WriterV2
         spec = self.metadata.specs()[spec_id]
         schema = _schema_for(self.metadata, spec)
         codec: Any = self.metadata.properties.get("write.avro.compression-codec", "gzip")
@@ -179,6 +187,17 @@ class _WriterV1(_WithRecord, ManifestWriterV1):
 
 class _WriterV2(_WithRecord, ManifestWriterV2):
     """For tables of format version 2."""
+
+
+class _DeletesV2(_WriterV2):
+    """For delete files."""
+
+    def content(self) -> ManifestContent:
+        return ManifestContent.DELETES
+
+    @property
+    def _meta(self) -> dict[str, str]:
+        return {**super()._meta, "content": "deletes"}
 
 
 def _blocks(entries: Iterable[ManifestEntry]) -> Iterator[list[ManifestEntry]]:

@@ -73,6 +73,7 @@ class Change:
     added: Sequence[WrittenFile] = ()
     removed: frozenset[str] = frozenset()
     base: int | None = None  # the snapshot that the removal was planned on
+    marked: frozenset[str] = frozenset()  # files of which delete files that are added name rows
     touches: Callable[[Table], bool] | None = None  # whether what others added since is something to remove too
     sort_manifests: bool = False
     properties: Mapping[str, str] = field(default_factory=dict)

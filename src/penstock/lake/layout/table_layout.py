@@ -55,6 +55,11 @@ class Layout:
     last_wins: bool = False
 
     @property
+    def names(self) -> list[str]:
+        """The columns that people see."""
+        return [field.name for field in self.schema.fields]
+
+    @property
     def coarse_id(self) -> int | None:
         """The spec of shared files; None where there are none."""
         return None if self.coarse is None else self.coarse.spec_id

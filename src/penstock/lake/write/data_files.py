@@ -112,6 +112,7 @@ class WrittenFile:
     statistics: Mapping[str, Any] = field(repr=False)
     record: ManifestRecord = field(default=ManifestRecord(), repr=False)
     logical: Sequence[Tuple] = field(default=(), repr=False)  # the fine tuples that it holds
+    is_delete: bool = False  # it names rows of data files that are gone
 
     @property
     def rows(self) -> int:

@@ -20,7 +20,7 @@ from penstock.lake.layout.slots import Slot
 from penstock.lake.write.arrangement import write_slots
 from penstock.lake.write.conform import conform
 from penstock.lake.write.data_files import WriteJob, WrittenFile
-from penstock.lake.write.row_change import Places, RowChange, RowsOfFile, Updates
+from penstock.lake.write.row_change import Effect, Places, RowChange, RowsOfFile, Updates
 from penstock.prune.file_task import FileTask
 from penstock.tables.iceberg.scan.reader import Reader
 
@@ -32,11 +32,26 @@ _MOVED_BYTES = 32 << 20
 class Rewritten:
     """What became of one file."""
 
-    files: Sequence[WrittenFile] | None = None  # None: all of its rows stay as they are
+    files: Sequence[WrittenFile] | None = None  # in its place; None when it stays
     removed: int = 0
     updated: int = 0
     moved: pa.Table | None = field(default=None, repr=False)  # rows that are to be written elsewhere
     matched: Places | None = field(default=None, repr=False)
+    marked: Places | None = field(default=None, repr=False)  # rows that a delete file is to name
+
+
+def read_effect(
+    change: RowChange, reader: Reader, task: FileTask, names: Sequence[str]
+) -> tuple[pa.Table, Places, Effect]:
+    """The rows of a file, their places, and what a change does to them; of all columns only where it does something."""
+    first = change.first_columns()
+    if first and len(first) < len(names):
+        rows, places = reader.numbered(task, first)
+        unchanged = change.glance(rows)
+        if unchanged is not None:
+            return rows, places, unchanged
+    rows, places = reader.numbered(task, names)
+    return rows, places, change.effect(rows, RowsOfFile(task.path, places))
 
 
 @dataclass(frozen=True)
@@ -49,17 +64,11 @@ class Rewrite:
 
     def file(self, task: FileTask) -> Rewritten:
         """What takes the place of a file."""
-        first, names = self.change.first_columns(), [each.name for each in self.job.layout.schema.fields]
-        if first and len(first) < len(names):
-            unchanged = self.change.glance(self.reader.numbered(task, first)[0])
-            if unchanged is not None:
-                return Rewritten(matched=unchanged.matched)
-        rows, places = self.reader.numbered(task, names)
-        effect = self.change.effect(rows, RowsOfFile(task.path, places))
+        rows, _, effect = read_effect(self.change, self.reader, task, self.job.layout.names)
         if not effect.changes_rows:
             return Rewritten(matched=effect.matched)
         slot, moved = self._slot(task), None
-        staying = rows.select(names)
+        staying = rows.select(self.job.layout.names)
         if effect.updates is None:
             runs = [(slot, staying.filter(pa.array(~effect.removed)))]
         else:

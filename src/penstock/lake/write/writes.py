@@ -6,7 +6,7 @@ writer changed it in the meantime.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -38,6 +38,7 @@ from penstock.lake.write.conform import check_schema
 from penstock.lake.write.data_files import WriteJob, WrittenFile, discard, file_format
 from penstock.lake.write.hot_key_choice import choose_for
 from penstock.lake.write.new_sidecars import with_sidecars
+from penstock.lake.write.position_deletes import Mark, merges_on_read, write_position_deletes
 from penstock.lake.write.removal import ByPartition, ByPredicate
 from penstock.lake.write.rewrite import Rewrite, Rewritten
 from penstock.lake.write.row_change import Places, PlannedChange, RowChange
@@ -45,6 +46,7 @@ from penstock.lake.write.rows import as_arrow, is_spark
 from penstock.lake.write.update import Update
 from penstock.lake.write.write_result import WriteResult, result_of
 from penstock.progress import Count, Counted, progress
+from penstock.prune.file_task import FileTask
 from penstock.tables import bridge
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.scan.reader import Reader
@@ -120,13 +122,13 @@ def change_rows(
     change: RowChange,
     properties: dict[str, str],
     files: Sequence[WrittenFile] = (),
-    operation: str = "overwrite",
+    command: str = "overwrite",
 ) -> Done:
     """Commit a change of rows, together with files of new ones; planned again when other writers changed those rows."""
     plans = count()
 
     def work(now: IcebergTable) -> Done:
-        return change_once(now, job, change, properties, files, operation, next(plans))
+        return change_once(now, job, change, properties, files, command, next(plans))
 
     with undone_on_failure(lambda: discard(job.io, files)):
         newest = replace(table, table=fresh(table.table))
@@ -139,21 +141,28 @@ def change_once(
     change: RowChange,
     properties: Mapping[str, str],
     files: Sequence[WrittenFile] = (),
-    operation: str = "overwrite",
+    command: str = "overwrite",
     retries: int = 0,
 ) -> Done:
     """Commit a change that is planned on one version; `Overtaken` when others changed those rows meanwhile."""
     planned = change.find(now)
-    new = _rewritten(now, job, change, planned)
+    new = _changed_files(now, job, change, planned, command)
     if not new.gone and not files and not new.written:
         return Done(now.table, WriteResult())
 
     def has_new_files(newest: Table) -> bool:
         return bool(change.find(replace(now, table=newest)).paths - planned.paths)
 
-    kind = operation if files or new.written else "delete"
-    base, added = now.version.snapshot_id, [*files, *new.written]
-    taken = Change(kind, added, frozenset(new.gone), base, touches=has_new_files, properties=properties)
+    added = [*files, *new.written]
+    taken = Change(
+        "delete" if command == "delete" or all(file.is_delete for file in added) else "overwrite",
+        added,
+        frozenset(new.gone),
+        now.version.snapshot_id,
+        frozenset(task.path for task, _ in new.marked),
+        touches=has_new_files,
+        properties=properties,
+    )
     published = commit_written(now, taken, new.written)
     rows = {"added": _rows(files) + new.inserted, "updated": new.updated, "removed": new.removed}
     return _done(published, **rows, retries=retries)
@@ -162,14 +171,14 @@ def change_once(
 def delete(table: IcebergTable, where: str | Expr, properties: dict[str, str]) -> Done:
     """Take away the rows that match."""
     predicate = by_predicate(table, where)
-    return change_rows(table, prepare(table), predicate, properties, operation="delete")
+    return change_rows(table, prepare(table), predicate, properties, command="delete")
 
 
 def update(table: IcebergTable, values: Mapping[str, Any], where: str | Expr, properties: dict[str, str]) -> Done:
     """Give the rows that match new values."""
     predicate = by_predicate(table, where)
     assignments = Assignments.of(values, table.schema, table.schema, table.context)
-    return change_rows(table, prepare(table), Update(predicate, assignments), properties)
+    return change_rows(table, prepare(table), Update(predicate, assignments), properties, command="update")
 
 
 def merge(table: IcebergTable, merge: MergeBuilder) -> Done:
@@ -177,7 +186,7 @@ def merge(table: IcebergTable, merge: MergeBuilder) -> Done:
     if is_spark(merge.rows):
         done: Done = bridge.merge(table, merge)
         return done
-    return change_rows(table, prepare(table), merge.change(), dict(merge.properties))
+    return change_rows(table, prepare(table), merge.change(), dict(merge.properties), command="merge")
 
 
 def by_predicate(table: IcebergTable, where: str | Expr) -> ByPredicate:
@@ -244,14 +253,47 @@ def replace_files(
 
     `Overtaken` when others have added files since, or changed these: the rows were computed without them.
     """
-    known = frozenset(base.plan().files.paths.to_pylist())
-
-    def has_new_files(newest: Table) -> bool:
-        return not known.issuperset(replace(base, table=newest, snapshot=None).plan().files.paths.to_pylist())
-
-    base_id = base.version.snapshot_id
-    change = Change("overwrite", written, removed, base_id, touches=has_new_files, properties=properties)
+    change = Change(
+        "overwrite",
+        written,
+        removed,
+        base.version.snapshot_id,
+        touches=_adds_files_to(base),
+        properties=properties,
+    )
     return _done(commit_written(base, change, written), **rows)
+
+
+def mark_rows(
+    base: IcebergTable,
+    job: WriteJob,
+    marked: Mapping[str, Places],
+    files: Sequence[WrittenFile],
+    rows: Mapping[str, int],
+    properties: Mapping[str, str],
+) -> Done:
+    """Say that rows of files are gone, and add files: the end of a statement whose rows Spark computed."""
+    reader = Reader(base.version, base.sources.io, base.context.timezone)
+    tasks = [task for task in base.plan().files if task.path in marked]
+    with undone_on_failure(lambda: discard(job.io, files)):
+        deletes = write_position_deletes(job, reader, [(task, marked[task.path]) for task in tasks])
+    change = Change(
+        "overwrite" if files else "delete",
+        [*files, *deletes],
+        base=base.version.snapshot_id,
+        marked=frozenset(marked),
+        touches=_adds_files_to(base),
+        properties=properties,
+    )
+    return _done(commit_written(base, change, change.added), **rows)
+
+
+def _adds_files_to(base: IcebergTable) -> Callable[[Table], bool]:
+    """Whether a newer version has files that one did not have."""
+    known = frozenset(base.plan().files.paths.to_pylist())
+    return lambda newest: (
+        not known.issuperset(replace(base, table=newest, snapshot=None).plan().files.paths.to_pylist())
+    )
 
 
 @dataclass
@@ -260,28 +302,32 @@ class _NewFiles:
 
     gone: set[str] = field(default_factory=set)
     written: list[WrittenFile] = field(default_factory=list)
+    marked: list[tuple[FileTask, Places]] = field(default_factory=list)
     removed: int = 0
     updated: int = 0
     inserted: int = 0
     moved: list[pa.Table] = field(default_factory=list)
     matched: list[Places] = field(default_factory=list)
 
-    def add(self, path: str, rewritten: Rewritten) -> None:
+    def add(self, task: FileTask, rewritten: Rewritten) -> None:
         """What became of one file."""
-        if rewritten.matched is not None:
-            self.matched.append(rewritten.matched)
+        self.removed += rewritten.removed
+        self.updated += rewritten.updated
+        self.moved += [] if rewritten.moved is None else [rewritten.moved]
+        self.matched += [] if rewritten.matched is None else [rewritten.matched]
+        self.marked += [] if rewritten.marked is None else [(task, rewritten.marked)]
         if rewritten.files is not None:
-            self.gone.add(path)
+            self.gone.add(task.path)
             self.written += rewritten.files
-            self.removed += rewritten.removed
-            self.updated += rewritten.updated
-            self.moved += [] if rewritten.moved is None else [rewritten.moved]
 
 
-def _rewritten(now: IcebergTable, job: WriteJob, change: RowChange, planned: PlannedChange) -> _NewFiles:
+def _changed_files(
+    now: IcebergTable, job: WriteJob, change: RowChange, planned: PlannedChange, command: str
+) -> _NewFiles:
     """The files that go, and what takes their place; written here or, when there is much to do, in Spark's tasks."""
-    again = job.again()
-    work = Rewrite(again, change, Reader(now.version, now.sources.io, now.context.timezone))
+    again, reader = job.again(), Reader(now.version, now.sources.io, now.context.timezone)
+    on_read = merges_on_read(job.properties, now.version.metadata.format_version, command)
+    work = (Mark if on_read else Rewrite)(again, change, reader)
     tasks, done = planned.partial, Count(len(planned.partial), "file")
     is_small = sum(task.size or 0 for task in tasks) <= LOCALLY
     new = _NewFiles({task.path for task in planned.whole}, removed=sum(task.rows or 0 for task in planned.whole))
@@ -291,8 +337,9 @@ def _rewritten(now: IcebergTable, job: WriteJob, change: RowChange, planned: Pla
                 map(work.file, done.each(tasks)) if is_small or not tasks else bridge.map_files(tasks, work.file)
             )
             for task, each in zip(tasks, rewritten, strict=True):
-                new.add(task.path, each)
+                new.add(task, each)
         new.written += write_rows(again, new.moved)
+        new.written += write_position_deletes(job, reader, new.marked)
         inserts = change.inserts(np.concatenate([np.zeros(0, np.int64), *new.matched]))
         new.inserted = sum(rows.num_rows for rows in inserts)
         new.written += write_rows(job, inserts)

@@ -17,8 +17,10 @@ from penstock.errors import LakeError
 from penstock.expr.sql_text import quote_name
 from penstock.lake.write.by_place import ByPlace, ChangedPlaces
 from penstock.lake.write.conform import check_schema
+from penstock.lake.write.position_deletes import merges_on_read
+from penstock.lake.write.row_change import Places
 from penstock.lake.write.write_result import WriteResult
-from penstock.lake.write.writes import Done, change_once, prepare, produce, replace_files
+from penstock.lake.write.writes import Done, change_once, mark_rows, prepare, produce, replace_files
 from penstock.tables.file_metadata import spark_url
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 
@@ -32,7 +34,7 @@ _COLLECTED_BYTES, _COLLECTED_ROWS = 128 << 20, 2_000_000
 _SEVERAL = "MERGE_CARDINALITY_VIOLATION"
 
 
-def change_computed(base: IcebergTable, rows: DataFrame, properties: Mapping[str, str]) -> Done:
+def change_computed(base: IcebergTable, rows: DataFrame, command: str, properties: Mapping[str, str]) -> Done:
     """Commit the changes of one statement; `Overtaken` when others changed the table since its rows were read."""
     from pyspark.sql import functions as F
 
@@ -44,8 +46,8 @@ def change_computed(base: IcebergTable, rows: DataFrame, properties: Mapping[str
             return Done(base.table, WriteResult())
         plan = kept._jdf.queryExecution().withCachedData()
         if sum(counts.values()) <= _COLLECTED_ROWS and int(str(plan.stats().sizeInBytes())) <= _COLLECTED_BYTES:
-            return _change_files(base, kept.toArrow(), properties)
-        return _change_in_tasks(base, kept, counts, properties)
+            return _change_files(base, kept.toArrow(), command, properties)
+        return _change_in_tasks(base, kept, counts, command, properties)
     finally:
         kept.unpersist()
 
@@ -57,10 +59,10 @@ def paths_of(table: IcebergTable, urls: Iterable[str]) -> dict[str, str]:
     return {url: paths[url] for url in wanted}
 
 
-def _change_files(base: IcebergTable, rows: pa.Table, properties: Mapping[str, str]) -> Done:
+def _change_files(base: IcebergTable, rows: pa.Table, command: str, properties: Mapping[str, str]) -> Done:
     job = prepare(base)
-    values = rows.drop_columns([OPERATION, FILE, PLACE])
-    values = values.select(check_schema(values.schema, job.layout.schema))
+    names = [name for name in rows.column_names if name not in (OPERATION, FILE, PLACE)]
+    values = rows.select(check_schema(rows.select(names).schema, job.layout.schema)) if names else rows.select([])
     operations = rows.column(OPERATION).to_numpy()
     files = rows.column(FILE).combine_chunks().dictionary_encode()
     of_row = files.indices.fill_null(-1).to_numpy(zero_copy_only=False)
@@ -73,24 +75,38 @@ def _change_files(base: IcebergTable, rows: pa.Table, properties: Mapping[str, s
         removed, updated = here & (operations == REMOVED), here & (operations == UPDATED)
         changed[paths[url]] = ChangedPlaces(places[removed], places[updated], values.filter(pa.array(updated)))
     new = values.filter(pc.equal(rows.column(OPERATION), ADDED))
-    return change_once(base, job, ByPlace(base.version.snapshot_id, changed, new), properties)
+    return change_once(base, job, ByPlace(base.version.snapshot_id, changed, new), properties, command=command)
 
 
 def _change_in_tasks(
-    base: IcebergTable, rows: DataFrame, counts: Mapping[int, int], properties: Mapping[str, str]
+    base: IcebergTable, rows: DataFrame, counts: Mapping[int, int], command: str, properties: Mapping[str, str]
 ) -> Done:
     from pyspark.sql import functions as F
 
+    job = prepare(base)
+    there = rows.where(F.col(FILE).isNotNull())
     columns = [F.col(quote_name(name)) for name in base.schema.names]
-    urls = [row[0] for row in rows.where(F.col(FILE).isNotNull()).select(FILE).distinct().collect()]
-    hidden = [F.col("_metadata.file_path").alias(FILE), F.col("_metadata.row_index").alias(PLACE)]
-    there = base.dataframe(rows.sparkSession).select("*", *hidden).where(F.col(FILE).isin(urls))
-    staying = there.join(rows.where(F.col(FILE).isNotNull()).select(FILE, PLACE), [FILE, PLACE], "left_anti")
-    new = rows.where(F.col(OPERATION) != REMOVED)
-    written = produce(prepare(base), staying.select(*columns).unionByName(new.select(*columns)))
-    removed = frozenset(paths_of(base, urls).values())
+    new = rows.where(F.col(OPERATION) != REMOVED).select(*columns) if len(rows.columns) > 3 else None
     rows_changed = {"added": counts.get(ADDED, 0), "updated": counts.get(UPDATED, 0), "removed": counts.get(REMOVED, 0)}
-    return replace_files(base, removed, written, rows_changed, properties)
+    if merges_on_read(job.properties, base.version.metadata.format_version, command):
+        marked = _by_file(base, there.select(FILE, PLACE).toArrow())
+        written = produce(job, new) if new is not None else []
+        return mark_rows(base, job, marked, written, rows_changed, properties)
+    urls = [row[0] for row in there.select(FILE).distinct().collect()]
+    hidden = [F.col("_metadata.file_path").alias(FILE), F.col("_metadata.row_index").alias(PLACE)]
+    all_rows = base.dataframe(rows.sparkSession).select("*", *hidden).where(F.col(FILE).isin(urls))
+    staying = all_rows.join(there.select(FILE, PLACE), [FILE, PLACE], "left_anti").select(*columns)
+    written = produce(job, staying if new is None else staying.unionByName(new))
+    return replace_files(base, frozenset(paths_of(base, urls).values()), written, rows_changed, properties)
+
+
+def _by_file(base: IcebergTable, rows: pa.Table) -> dict[str, Places]:
+    """The places of rows by the table's path of their file."""
+    files = rows.column(FILE).combine_chunks().dictionary_encode()
+    of_row = files.indices.to_numpy(zero_copy_only=False)
+    places, urls = rows.column(PLACE).to_numpy(), files.dictionary.to_pylist()
+    paths = paths_of(base, urls)
+    return {paths[url]: places[of_row == i] for i, url in enumerate(urls)}
 
 
 @contextmanager

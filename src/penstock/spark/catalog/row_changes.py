@@ -44,7 +44,7 @@ def change_rows(
         if statement["kind"] == "delete":
             _delete(table, loaded, statement, rows)
         else:
-            change_computed(loaded, rows, {})
+            change_computed(loaded, rows, statement["kind"], {})
 
 
 def _overwrite(table: ManagedTable, statement: Mapping[str, Any], rows: DataFrame) -> None:

@@ -68,7 +68,7 @@ def _once(table: IcebergTable, source: DataFrame, merge: MergeBuilder) -> Done:
         cases = [(each, F.lit(True)) for each in inserts]
         alone = alone.withColumns({FILE: F.lit(None).cast("string"), PLACE: F.lit(None).cast("bigint")})
         parts.append(_changed(alone, cases, rows.schema, source.columns))
-    return change_computed(table, reduce(DataFrame.unionByName, parts), dict(merge.properties))
+    return change_computed(table, reduce(DataFrame.unionByName, parts), "merge", dict(merge.properties))
 
 
 _KINDS = ("MATCHED", "NOT MATCHED", "NOT MATCHED BY SOURCE")

@@ -1,0 +1,92 @@
+"""Merge on read: files stay as they are, and files beside them say which of their rows are gone.
+
+A position delete file is about the files of one partition. Its rows are in the order of files and places, as Iceberg
+wants them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField, StringType
+
+from penstock.lake.layout.coalesce import as_stored
+from penstock.lake.layout.table_layout import Tuple
+from penstock.lake.write.data_files import WriteJob, WrittenFile, file_format
+from penstock.lake.write.rewrite import Rewritten, read_effect
+from penstock.lake.write.row_change import Places, RowChange
+from penstock.prune.file_task import FileTask
+from penstock.storage.storage import clear_storage_errors
+from penstock.tables.iceberg.scan.reader import Reader
+
+# Iceberg's reserved fields.
+_SCHEMA = Schema(
+    NestedField(2147483546, "file_path", StringType(), required=True),
+    NestedField(2147483545, "pos", LongType(), required=True),
+)
+
+
+def merges_on_read(properties: Mapping[str, str], format_version: int, command: str) -> bool:
+    """Whether a command marks rows instead of writing their files again: `write.delete.mode` and its sisters."""
+    return format_version > 1 and properties.get(f"write.{command}.mode", "").lower() == "merge-on-read"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Marks the rows of one file at a time that a change takes away; new values are rows that are written elsewhere."""
+
+    job: WriteJob
+    change: RowChange
+    reader: Reader
+
+    def file(self, task: FileTask) -> Rewritten:
+        """The rows of a file that go."""
+        _, places, effect = read_effect(self.change, self.reader, task, self.job.layout.names)
+        if not effect.changes_rows:
+            return Rewritten(matched=effect.matched)
+        gone, updates = effect.removed.copy(), effect.updates
+        if updates is not None:
+            gone[updates.rows] = True
+        return Rewritten(
+            removed=int(effect.removed.sum()),
+            updated=0 if updates is None else len(updates.rows),
+            moved=None if updates is None else updates.values,
+            matched=effect.matched,
+            marked=places[gone],
+        )
+
+
+def write_position_deletes(
+    job: WriteJob, reader: Reader, marked: Iterable[tuple[FileTask, Places]]
+) -> list[WrittenFile]:
+    """Delete files for rows of some files, one for each partition."""
+    by_partition: dict[tuple[int, Tuple], list[tuple[str, Places]]] = defaultdict(list)
+    for task, places in marked:
+        assert task.spec_id is not None
+        partition = tuple(as_stored(value, kind) for value, kind in reader.partition(task))
+        by_partition[task.spec_id, partition].append((task.path, places))
+    return [_write(job, *key, sorted(files, key=itemgetter(0))) for key, files in by_partition.items()]
+
+
+def _write(job: WriteJob, spec_id: int, partition: Tuple, files: Sequence[tuple[str, Places]]) -> WrittenFile:
+    counts = [len(places) for _, places in files]
+    paths = pa.array([path for path, _ in files]).take(pa.array(np.repeat(np.arange(len(files)), counts)))
+    places = pa.array(np.concatenate([np.sort(places) for _, places in files]), pa.int64())
+    columns = schema_to_pyarrow(_SCHEMA, include_field_ids=True)
+    form = file_format(job.properties)
+    writer = form.table_writer(_SCHEMA, {"write.metadata.metrics.default": "full"})
+    url = f"{job.folder}/{uuid4().hex}-deletes.{form.name}"
+    with clear_storage_errors(f"files in {job.folder} cannot be written"), job.io.new_output(url).create() as sink:
+        file = writer.open(sink, columns, frozenset())
+        file.write(pa.table([paths.cast(columns.field(0).type), places], schema=columns))
+        file.close()
+        size = sink.tell()
+    return WrittenFile(url, spec_id, partition, size, file.statistics(), is_delete=True)
