@@ -36,6 +36,7 @@ from penstock.storage.redaction import one_line
 from penstock.tables.iceberg.manifest.bounds import uuid_text
 from penstock.tables.iceberg.metadata.version import Version
 from penstock.tables.iceberg.scan.delete_files import DAMAGED, Positions, listed
+from penstock.tables.iceberg.scan.null_lists import keep_null_lists
 from penstock.tables.source import Keys, matching_rows
 
 _AT_ONCE = 4
@@ -146,6 +147,7 @@ class Reader:
         from pyiceberg.io.pyarrow import ArrowScan
         from pyiceberg.table import FileScanTask
 
+        keep_null_lists()
         scan = ArrowScan(self._version.metadata, self._io, schema, AlwaysTrue(), limit=first)
         try:
             rows = scan.to_table([FileScanTask(self._data_file(path, task))])
