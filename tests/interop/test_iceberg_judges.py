@@ -13,13 +13,11 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -31,6 +29,7 @@ import penstock
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from tests.differential.predicates import BASIC, show, tree
 from tests.differential.test_iceberg_evolution import CHOICES, some_rows, sources_of
+from tests.fixtures.duckdb_reader import connect_duckdb
 from tests.fixtures.iceberg_tables import create, evolve, write_iceberg
 from tests.fixtures.variants import variants
 from tests.interop import iceberg_judge as ask
@@ -145,17 +144,6 @@ def duck() -> DuckDB:
             raise
 
     return by_duckdb
-
-
-def connect_duckdb() -> duckdb.DuckDBPyConnection:
-    # To check the signatures of its extensions takes twenty times as long as to load them.
-    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-    for name in ("httpfs", "avro", "iceberg"):
-        (place,) = find_spec(f"duckdb_extension_{name}").submodule_search_locations  # type: ignore[union-attr,misc]
-        (path,) = Path(place).glob(f"extensions/*/{name}.duckdb_extension")
-        connection.execute(f"LOAD '{path}'")
-    connection.execute("SET TimeZone = 'UTC'")
-    return connection
 
 
 def points_of(metadata: Any) -> list[Point]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.transforms import parse_transform
+from pyiceberg.transforms import Transform, parse_transform
 from pyiceberg.types import NestedField
 
 from penstock.errors import LakeError, SchemaError, name_hint
@@ -21,6 +21,8 @@ from penstock.lake.layout.table_layout import Layout, rule_properties
 from penstock.lake.write.data_files import file_format
 from penstock.lake.write.new_sidecars import schema_with_sidecars
 from penstock.maps.shred_rule import Shred
+from penstock.maps.sidecar_columns import path_to
+from penstock.prune.transforms import transform_of
 from penstock.tables.partitioning import parse_field
 
 _SMALL_INTEGERS = {pa.int8(), pa.int16()}
@@ -82,18 +84,27 @@ def partition_spec(
     first = PARTITION_FIELD_ID_START if last_field_id is None else last_field_id + 1
     fields, names = [], set[str]()
     for i, text in enumerate(_texts(partition_by)):
-        written, transform = parse_field(text)
-        column = written.strip("`")
-        source, applied = _source(schema, column, text), parse_transform(transform.text)
-        if not applied.can_transform(source.field_type):
-            message = f"partition_by {text!r}: {column} is a {source.field_type}, which has no {transform.name}"
-            raise SchemaError(message, hint="choose another transform or column")
-        name = transform.field_name(column)
+        column, source, applied = partition_source(schema, text)
+        name = transform_of(str(applied)).field_name(column)
         if name.lower() in names:
             raise SchemaError(f"partition_by names {name} twice", hint="name each once")
         names.add(name.lower())
         fields.append(PartitionField(source.field_id, first + i, applied, name))
     return PartitionSpec(*fields)
+
+
+def partition_source(schema: Schema, text: str) -> tuple[str, NestedField, Transform[Any, Any]]:
+    """The column of a partition field as it is written, the field that it is, and Iceberg's transform of it."""
+    written, transform = parse_field(text)
+    column = written.strip("`")
+    source, applied = _source(schema, column, text), parse_transform(transform.text)
+    if not applied.can_transform(source.field_type):
+        message = f"partition_by {text!r}: {column} is a {source.field_type}, which has no {transform.name}"
+        raise SchemaError(message, hint="choose another transform or column")
+    if path_to(schema.fields, source.field_id) is None:
+        message = f"partition_by {text!r}: {column} lies in a list or a map"
+        raise SchemaError(message, hint="choose a column, or a field of a struct")
+    return column, source, applied
 
 
 def _texts(partition_by: str | Sequence[str]) -> list[str]:

@@ -29,11 +29,13 @@ from penstock.lake.rule_change import set_coalesce, set_shred
 from penstock.lake.versioned_table import VersionedTable
 from penstock.lake.write import writes as write
 from penstock.lake.write.data_files import file_format
+from penstock.lake.write.rows import as_arrow, is_spark
 from penstock.lake.write.write_result import WriteResult
 from penstock.maps.shred_rule import Shred, as_rules, check_is_mapping, from_properties
 from penstock.prune.plan import Plan
 from penstock.quantities import Age
 from penstock.storage.storage import clear_storage_errors
+from penstock.tables import bridge
 from penstock.tables.description import Description
 from penstock.tables.iceberg.metadata.catalogs import clear_errors
 
@@ -42,9 +44,18 @@ from penstock.tables.iceberg.metadata.catalogs import clear_errors
 class ManagedTable(EvolvingTable, VersionedTable):
     """A table of a lake, for reading and writing, returned by `create_table()` and `table()` of a lake."""
 
-    def append(self, rows: Any, *, properties: dict[str, str] | None = None) -> WriteResult:
-        """Add rows: a Spark DataFrame, or Arrow's, which needs no Spark; `properties` go into the snapshot."""
+    def append(
+        self, rows: Any, *, merge_schema: bool = False, properties: dict[str, str] | None = None
+    ) -> WriteResult:
+        """Add rows: a Spark DataFrame, or Arrow's, which needs no Spark; `properties` go into the snapshot.
+
+        Nullable columns that the rows do not have are NULL. With `merge_schema`, columns that only the rows have are
+        added to the table first, and those that are wider in the rows are widened.
+        """
         with clear_storage_errors(f"{self.name} cannot be written"):
+            rows = rows if is_spark(rows) else as_arrow(rows)
+            if merge_schema:
+                self._merge_schema(bridge.schema_of(rows) if is_spark(rows) else rows.schema)
             return self._done(write.append(self._writable(), rows, properties or {}))
 
     def overwrite(

@@ -1,136 +1,143 @@
-"""Changes of a table's schema: columns added, renamed, dropped, widened, moved and commented, nested ones too.
+"""Changes of a table's columns and of its partition fields.
 
-    with SchemaChange(table) as schema:
-        schema.add(("address", "zip"), pa.string())
-        schema.rename(("app",), "application")
+    with table.change_schema() as change:
+        change.add_column("address.zip", "string")
+        change.rename_column("app", "application")
+        change.add_partition_field("day(ts)")
 
-All changes of one block are one commit, or none when one of them is an error. Rules of coalescing and shredding follow
-the field ids, so a renamed column keeps its rule; a column that a rule or the partitioning needs cannot be dropped.
+Each change sees those before it. All changes of one block are one commit of metadata, or none when one of them is an
+error; when another writer was faster, they are applied again to what it left. No file is written anew: files are read
+by field ids, so rows that exist have NULL in a new column, and a renamed column keeps its values. Rules of coalescing
+and shredding follow the field ids too. A column that a rule or the partitioning needs cannot be dropped.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-from pyiceberg.schema import index_by_id
 from pyiceberg.table import Table
-from pyiceberg.types import IcebergType, NestedField
+from pyiceberg.table.metadata import TableMetadata
 
-from penstock.errors import CLIENT_ERRORS, SchemaError, name_hint
-from penstock.lake.create import iceberg_schema
-from penstock.maps.sidecar_columns import read_sidecars, visible
-from penstock.storage.redaction import one_line
+from penstock.errors import SchemaError
+from penstock.lake.commit.commit import commit_metadata, update
+from penstock.lake.schema_draft import SchemaDraft
+from penstock.storage.storage import clear_storage_errors
+from penstock.tables.iceberg.metadata.catalogs import clear_errors
 
 if TYPE_CHECKING:
-    from penstock.lake.managed_table import ManagedTable
+    import pyarrow as pa
 
-Path = tuple[str, ...]
+    from penstock.lake.evolving_table import EvolvingTable
+
+ColumnName = str | tuple[str, ...]
 
 
 class SchemaChange:
-    """One change of a table's schema; names are compared without their case, as Spark does."""
+    """Changes that are committed together when the block ends, returned by `table.change_schema()`.
 
-    def __init__(self, table: ManagedTable) -> None:
-        self._table = table
-        self._metadata = table.table.metadata
-        schema = self._metadata.schema()
-        self._shown = visible(schema, read_sidecars(schema, self._metadata.properties))
-        self._update = _changeable(table.table).update_schema(allow_incompatible_changes=False, case_sensitive=False)
+    A nested field is named with dots, `"address.zip"`; the entries of lists and maps are `element`, `key` and `value`:
+    `"tags.element"`, `"prices.value"`. Names are compared without their case.
+    """
+
+    def __init__(self, table: EvolvingTable) -> None:
+        self._table, self._first = table, table.table
+        self._draft = SchemaDraft(table.table.metadata, table.name)
+        self._steps: list[Callable[[SchemaDraft], None]] = []
 
     def __enter__(self) -> SchemaChange:
         return self
 
     def __exit__(self, error: object, *_: object) -> None:
         if error is None:
-            self._try(self._update.commit)
-            self._table.refresh()
+            self._commit()
 
-    def add(self, column: Path, kind: pa.DataType, *, nullable: bool = True, comment: str | None = None) -> None:
-        """Add a column; rows that exist have NULL in it."""
-        if not nullable:
-            hint = "add it as a nullable column"
-            raise SchemaError(f"column {_text(column)} is NOT NULL, and rows that exist have no value", hint=hint)
-        self._try(self._update.add_column, column, self._iceberg(kind), comment)
+    @property
+    def metadata(self) -> TableMetadata:
+        """The table's metadata (PyIceberg's) as the changes so far make it."""
+        return self._draft.metadata
 
-    def rename(self, column: Path, name: str) -> None:
-        """Rename a column; its values stay."""
-        self._find(column)
-        self._try(self._update.rename_column, column, name)
+    def add_column(
+        self,
+        name: ColumnName,
+        type: Any,
+        *,
+        nullable: bool = True,
+        comment: str | None = None,
+        after: str | None = None,
+        first: bool = False,
+    ) -> None:
+        """Add a column, at the end or where `after` or `first` says; rows that exist have NULL in it.
 
-    def drop(self, column: Path, *, missing_ok: bool = False) -> None:
-        """Drop a column; files keep its values until they are rewritten."""
-        field = self._find(column, missing_ok=missing_ok)
-        if field is None:
-            return
-        ids = {each.source_id for spec in self._metadata.partition_specs for each in spec.fields}
-        if ids & {field.field_id, *index_by_id(field.field_type)}:
-            hint = "only columns that no partition spec uses can be dropped"
-            raise SchemaError(f"{self._table.name} is partitioned by {_text(column)}", hint=hint)
-        if any(_text(column).lower() == name.lower() for name in self._table.shred):
-            hint = "remove its rule first: set_shred"
-            raise SchemaError(f"keys of {_text(column)} have columns of their own", hint=hint)
-        self._try(self._update.delete_column, column)
+        The type is text such as `"decimal(10,2)"`, or Arrow's, Iceberg's or Spark's.
+        """
+        self._do(SchemaDraft.add, name, type, nullable, comment)
+        if first or after is not None:
+            added = self._draft.path(name)
+            self.move_column(added, after=after, first=first)
 
-    def widen(self, column: Path, kind: pa.DataType) -> None:
-        """Change the type of a column to a wider one: int to bigint, float to double, decimal to more digits."""
-        self._find(column)
-        old, new = self._shown.find_type(_text(column), case_sensitive=False), self._iceberg(kind)
-        if getattr(old, "scale", None) != getattr(new, "scale", None):  # PyIceberg lets it pass, and misreads old files
-            raise SchemaError(f"{_text(column)} cannot change from {old} to {new}", hint="only the digits can grow")
-        self._try(self._update.update_column, column, new)
+    def rename_column(self, name: ColumnName, new_name: str) -> None:
+        """Rename a column; its values and its rules stay. The new name of a nested field is its own, without dots."""
+        self._do(SchemaDraft.rename, name, new_name)
 
-    def set_nullable(self, column: Path, *, nullable: bool) -> None:
-        """Allow NULL in a column; to forbid it is an error, because rows that exist may have it."""
-        self._find(column)
-        if not nullable:
-            raise SchemaError(f"{_text(column)} cannot become NOT NULL: rows that exist may have NULL in it")
-        self._try(self._update.make_column_optional, column)
+    def drop_column(self, name: ColumnName, *, missing_ok: bool = False) -> None:
+        """Drop a column; older snapshots keep it."""
+        self._do(SchemaDraft.drop, name, missing_ok)
 
-    def comment(self, column: Path, comment: str) -> None:
+    def widen_column(self, name: ColumnName, type: Any) -> None:
+        """Change the type of a column: int to bigint, float to double, decimal to more digits of the same scale."""
+        self._do(SchemaDraft.widen, name, type)
+
+    def move_column(self, name: ColumnName, *, after: str | None = None, first: bool = False) -> None:
+        """Move a column behind another one of the same struct, or to the first place of it."""
+        if first == (after is not None):
+            raise SchemaError("a column is moved to one place", hint="give after= or first=True")
+        self._do(SchemaDraft.move, name, after)
+
+    def comment_column(self, name: ColumnName, comment: str) -> None:
         """Set the comment of a column."""
-        self._find(column)
-        self._try(self._update.update_column, column, None, None, comment)
+        self._do(SchemaDraft.comment, name, comment)
 
-    def move(self, column: Path, behind: str | None) -> None:
-        """Move a column behind another one of its level, or, without one, to the first place."""
-        if behind is None:
-            self._try(self._update.move_first, column)
-        else:
-            self._try(self._update.move_after, column, (*column[:-1], behind))
+    def set_nullable(self, name: ColumnName, *, nullable: bool = True) -> None:
+        """Allow NULL in a column; to forbid it is an error, because rows that exist may have it."""
+        self._do(SchemaDraft.set_nullable, name, nullable)
 
-    def _find(self, column: Path, *, missing_ok: bool = False) -> NestedField | None:
-        try:
-            return self._shown.find_field(_text(column), case_sensitive=False)
-        except ValueError:
-            if missing_ok:
-                return None
-            hint = name_hint(_text(column), [field.name for field in self._shown.fields])
-            raise SchemaError(f"{self._table.name} has no column {_text(column)!r}", hint=hint) from None
+    def merge_columns(self, rows: pa.Schema) -> None:
+        """Add the columns of rows that the table does not have, and widen those that are wider in the rows."""
+        self._do(SchemaDraft.merge, rows)
 
-    def _iceberg(self, kind: pa.DataType) -> IcebergType:
-        return iceberg_schema(pa.schema({"c": kind})).fields[0].field_type
+    def add_partition_field(self, field: str) -> None:
+        """Partition new files by one more field: `app`, `day(ts)`, `bucket(16, user_id)`, `truncate(4, name)`."""
+        self._do(SchemaDraft.add_partition_field, field)
 
-    def _try(self, change: Any, *arguments: Any) -> None:
-        try:
-            change(*arguments)
-        except CLIENT_ERRORS as error:
-            raise SchemaError(f"{self._table.name}: {one_line(error)}") from None
+    def drop_partition_field(self, field: str) -> None:
+        """Do not partition new files by a field any more; it is named as it was added, or by its own name, `ts_day`."""
+        self._do(SchemaDraft.drop_partition_field, field)
 
+    def replace_partition_field(self, field: str, new_field: str) -> None:
+        """Partition new files by another field in the place of one: `day(ts)` in the place of `month(ts)`."""
+        self._do(SchemaDraft.replace_partition_field, field, new_field)
 
-def _changeable(table: Table) -> Table:
-    """Without the specs whose columns are gone: a new column may have the name of one, which PyIceberg refuses."""
-    metadata = table.metadata
-    ids = index_by_id(metadata.schema())
-    default = metadata.default_spec_id  # must be there; in format version 1 it may name columns that are gone
-    live = [
-        spec
-        for spec in metadata.partition_specs
-        if spec.spec_id == default or all(each.source_id in ids for each in spec.fields)
-    ]
-    trimmed = metadata.model_copy(update={"partition_specs": live})
-    return Table(table.name(), trimmed, table.metadata_location, table.io, table.catalog)
+    def _do(self, change: Callable[..., None], *arguments: Any) -> None:
+        def step(draft: SchemaDraft) -> None:
+            change(draft, *arguments)
 
+        step(self._draft)
+        self._steps.append(step)
 
-def _text(column: Path) -> str:
-    return ".".join(column)
+    def _commit(self) -> None:
+        def publish(table: Table) -> Table:
+            draft = self._draft if table is self._first else self._again(table)
+            updates = draft.updates()
+            return update(table, draft.requirements(), updates) if updates else table
+
+        with clear_storage_errors(f"{self._table.name} cannot be changed"), clear_errors("the catalog", {}):
+            changed = commit_metadata(self._first, publish, "the schema of {} could not be changed")
+        self._table._move(changed)
+
+    def _again(self, table: Table) -> SchemaDraft:
+        """The same changes of what another writer left."""
+        draft = SchemaDraft(table.metadata, self._table.name)
+        for step in self._steps:
+            step(draft)
+        return draft

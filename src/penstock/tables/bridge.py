@@ -57,6 +57,13 @@ def sample(df: Any, names: Any, rows: int) -> Any:
     return take(df, names, rows)
 
 
+def schema_of(df: Any) -> Any:
+    """Arrow's schema of a DataFrame."""
+    from penstock.spark.write.write_job import arrow_schema
+
+    return arrow_schema(df.schema)
+
+
 def rewrite(job: Any, table: Any) -> Any:
     """Write all rows of a table as data files again, in Spark's tasks."""
     from penstock.spark.write.write_job import rewrite_table

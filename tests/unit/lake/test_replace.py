@@ -13,7 +13,6 @@ from penstock.errors import ConflictError
 from penstock.lake.create import define
 from penstock.lake.layout.coalesce import Coalesce
 from penstock.lake.replace import Replacement
-from penstock.lake.schema_change import SchemaChange
 from penstock.maps.shred_rule import as_rules
 
 
@@ -98,12 +97,12 @@ def test_columns_of_a_replaced_table_change_though_an_old_spec_has_their_names(l
     new.write(pa.table({"n": pa.array([7], pa.int32()), "app": ["x"]}))
     new.commit()
     table = lake.table("web.t")
-    with SchemaChange(table) as schema:
-        schema.add(("more",), pa.int32())
-    with SchemaChange(table) as schema:
-        schema.rename(("app",), "site")
-    with SchemaChange(table) as schema:
-        schema.add(("app",), pa.string())
+    with table.change_schema() as schema:
+        schema.add_column(("more",), pa.int32())
+    with table.change_schema() as schema:
+        schema.rename_column(("app",), "site")
+    with table.change_schema() as schema:
+        schema.add_column(("app",), pa.string())
     assert table.arrow().to_pylist() == [{"n": 7, "site": "x", "more": None, "app": None}]
     table.append(table.arrow())
     assert lake.table("web.t").count() == 2

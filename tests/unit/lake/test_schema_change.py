@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyiceberg.types import LongType
 
 import penstock
 from penstock.errors import SchemaError
-from penstock.lake.schema_change import SchemaChange
 
 DDL = "ts timestamp, app string, n int, place struct<city: string, zip: int>, headers map<string,string>"
 
@@ -30,27 +30,27 @@ def rows(table: Any, values: list[tuple[str, int]]) -> pa.Table:
 
 
 def test_rows_that_exist_have_null_in_a_new_column(table: Any) -> None:
-    with SchemaChange(table) as schema:
-        schema.add(("extra",), pa.float64(), comment="more")
-        schema.move(("extra",), "app")
+    with table.change_schema() as schema:
+        schema.add_column(("extra",), pa.float64(), comment="more")
+        schema.move_column(("extra",), after="app")
     assert table.schema.names == ["ts", "app", "extra", "n", "place", "headers"]
     assert table.arrow("extra IS NULL").num_rows == 2
     assert table.comments() == {"extra": "more"}
 
 
 def test_nested_fields_are_columns_too(table: Any) -> None:
-    with SchemaChange(table) as schema:
-        schema.add(("place", "street"), pa.string())
-        schema.rename(("place", "zip"), "code")
-        schema.drop(("place", "city"))
+    with table.change_schema() as schema:
+        schema.add_column(("place", "street"), pa.string())
+        schema.rename_column(("place", "zip"), "code")
+        schema.drop_column(("place", "city"))
     assert [field.name for field in table.schema.field("place").type] == ["code", "street"]
     assert table.arrow("place.code = 2").column("app").to_pylist() == ["b"]
 
 
 def test_rules_and_pruning_follow_a_renamed_column(table: Any) -> None:
-    with SchemaChange(table) as schema:
-        schema.rename(("app",), "application")
-        schema.rename(("headers",), "labels")
+    with table.change_schema() as schema:
+        schema.rename_column(("app",), "application")
+        schema.rename_column(("headers",), "labels")
     assert table.coalesce.columns == ("application",)
     assert table.arrow("application = 'a' AND labels['k'] = 'a'").num_rows == 1
     table.append(table.arrow().slice(0, 1))
@@ -60,8 +60,8 @@ def test_rules_and_pruning_follow_a_renamed_column(table: Any) -> None:
 
 
 def test_widened_columns_keep_their_values(table: Any) -> None:
-    with SchemaChange(table) as schema:
-        schema.widen(("n",), pa.int64())
+    with table.change_schema() as schema:
+        schema.widen_column(("n",), pa.int64())
     assert table.schema.field("n").type == pa.int64()
     assert sorted(table.arrow(columns=["n"]).column("n").to_pylist()) == [1, 2]
 
@@ -69,24 +69,24 @@ def test_widened_columns_keep_their_values(table: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda schema: schema.drop(("app",)), "web.events is partitioned by app"),
-        (lambda schema: schema.drop(("ts",)), "web.events is partitioned by ts"),
-        (lambda schema: schema.drop(("headers",)), "keys of headers have columns of their own"),
-        (lambda schema: schema.drop(("nope",)), "web.events has no column 'nope'"),
-        (lambda schema: schema.rename(("nop",), "x"), "web.events has no column 'nop'"),
-        (lambda schema: schema.widen(("n",), pa.string()), "web.events: "),
-        (lambda schema: schema.add(("n",), pa.int32()), "web.events: "),
-        (lambda schema: schema.add(("m",), pa.int32(), nullable=False), "column m is NOT NULL"),
+        (lambda schema: schema.drop_column(("app",)), "web.events is partitioned by app"),
+        (lambda schema: schema.drop_column(("ts",)), "web.events is partitioned by ts"),
+        (lambda schema: schema.drop_column(("headers",)), "keys of headers have columns of their own"),
+        (lambda schema: schema.drop_column(("nope",)), "web.events has no column 'nope'"),
+        (lambda schema: schema.rename_column(("nop",), "x"), "web.events has no column 'nop'"),
+        (lambda schema: schema.widen_column(("n",), pa.string()), "web.events: "),
+        (lambda schema: schema.add_column(("n",), pa.int32()), "web.events has a column 'n' already"),
+        (lambda schema: schema.add_column(("m",), pa.int32(), nullable=False), "column m is NOT NULL"),
         (lambda schema: schema.set_nullable(("n",), nullable=False), "n cannot become NOT NULL"),
-        (lambda schema: schema.move(("n",), "nope"), "web.events: "),
+        (lambda schema: schema.move_column(("n",), after="nope"), "web.events has no column 'nope'"),
     ],
 )
 def test_what_is_wrong_is_one_line_and_changes_nothing(table: Any, change: Any, message: str) -> None:
     before = table.schema
 
     def several() -> None:
-        with SchemaChange(table) as schema:
-            schema.add(("first",), pa.int32())
+        with table.change_schema() as schema:
+            schema.add_column(("first",), pa.int32())
             change(schema)
 
     with pytest.raises(SchemaError, match=message) as raised:
@@ -96,16 +96,16 @@ def test_what_is_wrong_is_one_line_and_changes_nothing(table: Any, change: Any, 
 
 
 def test_a_column_may_be_missing_when_it_is_dropped_if_it_exists(table: Any) -> None:
-    with SchemaChange(table) as schema:
-        schema.drop(("nope",), missing_ok=True)
-        schema.drop(("n",))
+    with table.change_schema() as schema:
+        schema.drop_column(("nope",), missing_ok=True)
+        schema.drop_column(("n",))
     assert "n" not in table.schema.names
 
 
 def test_another_snapshot_is_read_with_the_schema_that_it_had(table: Any) -> None:
     before = table.version.snapshot_id
-    with SchemaChange(table) as schema:
-        schema.drop(("n",))
+    with table.change_schema() as schema:
+        schema.drop_column(("n",))
     table.append(table.arrow())
     assert "n" in table.at(before).schema.names
     assert sorted(table.at(before).arrow(columns=["n"]).column("n").to_pylist()) == [1, 2]
@@ -121,6 +121,124 @@ def test_columns_are_added_to_a_table_of_version_1_whose_default_spec_names_a_dr
     with table.table.update_schema(allow_incompatible_changes=True) as dropped:
         dropped.delete_column("app")
     table.refresh()
-    with SchemaChange(table) as schema:
-        schema.add(("n",), pa.int64())
+    with table.change_schema() as schema:
+        schema.add_column(("n",), pa.int64())
     assert table.arrow().to_pylist() == [{"id": 1, "n": None}]
+
+
+class TestMethodsOfTheTable:
+    def test_each_is_one_commit(self, table: Any) -> None:
+        schemas = len(table.table.metadata.schemas)
+        table.add_column("extra", "decimal(10,2)", comment="more", after="app")
+        table.add_column("place.street", "string", first=True)
+        table.rename_column("place.zip", "code")
+        table.widen_column("N", "bigint")
+        table.move_column("n", first=True)
+        table.move_column("place.code", after="street")
+        table.comment_column("place.code", "the postcode")
+        table.drop_column("place.city")
+        assert table.schema.names == ["n", "ts", "app", "extra", "place", "headers"]
+        assert [field.name for field in table.schema.field("place").type] == ["street", "code"]
+        assert len(table.table.metadata.schemas) == schemas + 8
+        assert sorted(table.arrow("place.code = 2").column("n").to_pylist()) == [2]
+        assert table.arrow("extra IS NULL AND place.street IS NULL").num_rows == 2
+
+    @pytest.mark.parametrize("kind", ["bigint", pa.int64(), LongType()])
+    def test_types_are_text_or_arrows_or_icebergs(self, table: Any, kind: Any) -> None:
+        table.add_column("x", kind)
+        table.widen_column("n", kind)
+        assert (table.schema.field("x").type, table.schema.field("n").type) == (pa.int64(), pa.int64())
+
+    def test_names_with_dots_stand_in_backticks(self, table: Any) -> None:
+        table.add_column("`a.b`", "struct<`c d`: int>")
+        table.add_column("`a.b`.`e f`", "string")
+        assert [field.name for field in table.schema.field("a.b").type] == ["c d", "e f"]
+        table.rename_column("a.b", "ab")
+        assert "ab" in table.schema.names
+
+    def test_lists_and_maps_have_parts(self, table: Any) -> None:
+        table.add_column("tags", "array<struct<k: int>>")
+        table.add_column("counts", "map<string,int>")
+        table.add_column("tags.element.v", "int")
+        table.widen_column("counts.value", "bigint")
+        assert str(table.schema.field("counts").type.item_type) == "int64"
+        assert [field.name for field in table.schema.field("tags").type.value_type] == ["k", "v"]
+
+    def test_changes_of_a_block_see_those_before_them_and_are_one_schema(self, table: Any) -> None:
+        schemas = len(table.table.metadata.schemas)
+        with table.change_schema() as change:
+            change.add_column("place.street", "string")
+            change.rename_column("n", "m")
+            change.add_column("n", "string", first=True)
+            change.rename_column("place", "address")
+            change.move_column("address.street", first=True)
+            change.add_column("gone", "int")
+            change.drop_column("gone")
+            change.widen_column("m", "bigint")
+        assert table.schema.names == ["n", "ts", "app", "m", "address", "headers"]
+        assert [field.name for field in table.schema.field("address").type] == ["street", "city", "zip"]
+        assert len(table.table.metadata.schemas) == schemas + 1
+        assert sorted(table.arrow().column("m").to_pylist()) == [1, 2]
+        assert set(table.arrow().column("n").to_pylist()) == {None}
+
+    def test_a_change_that_comes_back_is_the_schema_that_it_was(self, table: Any) -> None:
+        before = table.table.metadata.current_schema_id
+        table.rename_column("n", "m")
+        table.rename_column("m", "n")
+        assert table.table.metadata.current_schema_id == before
+
+    def test_nothing_is_committed_when_nothing_changes(self, table: Any) -> None:
+        location = table.table.metadata_location
+        with table.change_schema() as change:
+            change.rename_column("n", "n")
+            change.widen_column("n", "int")
+            change.add_column("x", "int")
+            change.drop_column("x")
+        assert table.refresh().table.metadata_location == location
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (lambda table: table.add_column("x", "bigin"), "unknown type 'bigin'; did you mean bigint"),
+            (lambda table: table.add_column("x", "int, y int"), "column x: 2 types are given"),
+            (lambda table: table.add_column("x", "int NOT NULL"), "column x is NOT NULL"),
+            (lambda table: table.add_column("x", 5), "5 is no type"),
+            (lambda table: table.add_column("", "int"), "is no name of a column"),
+            (lambda table: table.add_column("a..b", "int"), "is no name of a column"),
+            (lambda table: table.add_column("nope.x", "int"), "web.events has no column 'nope'"),
+            (lambda table: table.add_column("app.x", "int"), "web.events: .*non-struct type: app"),
+            (lambda table: table.add_column("APP", "int"), "web.events has a column 'APP' already"),
+            (lambda table: table.add_column("__map_shred_headers_7", "int"), "is called like a sidecar"),
+            (lambda table: table.rename_column("n", "__map_shred_headers_7"), "is called like a sidecar"),
+            (lambda table: table.rename_column("n", "App"), "web.events has a column 'App' already"),
+            (lambda table: table.rename_column("n", ""), "a column needs a name"),
+            (lambda table: table.drop_column("__map_shred_headers_0"), "has no column '__map_shred_headers_0'"),
+            (lambda table: table.move_column("n"), "a column is moved to one place"),
+            (lambda table: table.move_column("n", after="n"), "n cannot stand behind itself"),
+            (lambda table: table.widen_column("app", "int"), "app"),
+            (lambda table: table.comment_column("nope", "x"), "web.events has no column 'nope'"),
+        ],
+    )
+    def test_what_is_wrong_is_one_line(self, table: Any, change: Any, message: str) -> None:
+        before = table.table.metadata_location
+        with pytest.raises(SchemaError, match=message) as raised:
+            change(table)
+        assert "\n" not in str(raised.value)
+        assert table.refresh().table.metadata_location == before
+
+    def test_a_struct_with_a_shredded_map_or_a_column_of_an_older_spec_stays(self, tmp_path: Path) -> None:
+        lake = penstock.connect(tmp_path / "other")
+        table: Any = lake.create_table(
+            "web.t", "id int, app string, s struct<m: map<string,string>>", ["app"], shred={"s.m": ["k"]}
+        )
+        with pytest.raises(SchemaError, match=r"keys of s\.m have columns of their own"):
+            table.drop_column("s")
+        table.append(pa.table({"id": pa.array([1], pa.int32())}))
+        table.drop_partition_field("app")
+        with pytest.raises(SchemaError, match=r"web\.t was partitioned by app, and files of that time need it"):
+            table.drop_column("app")
+
+    def test_the_only_column_cannot_be_dropped(self, tmp_path: Path) -> None:
+        table: Any = penstock.connect(tmp_path / "other").create_table("web.t", "id int")
+        with pytest.raises(SchemaError, match=r"web\.t would have no column"):
+            table.drop_column("id")

@@ -6,6 +6,7 @@ text. Whatever does not fit is said before a file is opened.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID
 
 import numpy as np
@@ -14,41 +15,25 @@ import pyarrow.compute as pc
 from pyiceberg.schema import Schema
 
 from penstock.errors import SchemaError
-from penstock.expr.types import is_nested, normalize, type_name
+from penstock.expr.types import is_nested
 from penstock.lake.layout.table_layout import Layout
+from penstock.lake.write.row_fit import WIDER, fit_rows
 from penstock.maps.map_entries import build_maps, entries_of
-from penstock.tables.iceberg.metadata.schema_columns import Columns
-
-_WIDER = {
-    (pa.int8(), pa.int16()), (pa.int8(), pa.int32()), (pa.int8(), pa.int64()),
-    (pa.int16(), pa.int32()), (pa.int16(), pa.int64()), (pa.int32(), pa.int64()), (pa.float32(), pa.float64()),
-}  # fmt: skip
 
 
-def check_schema(incoming: pa.Schema, schema: Schema) -> list[str]:
-    """The given columns in the table's order, by the names that they were given; an error for all that is wrong."""
-    table = Columns(schema).arrow
-    lower = [name.lower() for name in incoming.names]
-    names, types = dict(zip(lower, incoming.names, strict=True)), dict(zip(lower, incoming.types, strict=True))
-    problems = [f"column {n!r} is given twice" for i, n in enumerate(incoming.names) if lower[i] in lower[:i]]
-    missing = [f.name for f in table if f.name.lower() not in names]
-    known = {f.name.lower() for f in table}
-    extra = [name for name in incoming.names if name.lower() not in known]
-    if missing:
-        problems.append(f"missing: {', '.join(f'{n} {type_name(table.field(n).type)}' for n in missing)}")
-    if extra:
-        problems.append(f"not in the table: {', '.join(extra)}")
-    for field, kind in zip(table, (f.field_type for f in schema.fields), strict=True):
-        type_in_rows = types.get(field.name.lower())
-        if type_in_rows is None or (str(kind) == "uuid" and _is_uuid(type_in_rows)):
-            continue
-        type_in_rows = normalize(type_in_rows)
-        if not fits(type_in_rows, field.type):
-            problems.append(f"{field.name} is a {type_name(field.type)} and was given as {type_name(type_in_rows)}")
-    if problems:
-        hint = "select and cast the columns so that they are the table's; nothing was written"
-        raise SchemaError(f"the rows do not fit the table: {'; '.join(problems)}", hint=hint)
-    return [names[f.name.lower()] for f in table]
+def check_schema(incoming: pa.Schema, schema: Schema) -> list[str | None]:
+    """The given columns in the table's order, by the names that they were given, and None for those that are not given;
+    an error for all that is wrong."""
+    fit = fit_rows(incoming, schema)
+    fit.check()
+    return fit.names
+
+
+def in_order(rows: pa.Table, names: Sequence[str | None]) -> pa.Table:
+    """Rows with the columns of the table, of which those that are not given are NULL."""
+    nothing = pa.nulls(rows.num_rows)
+    columns = [nothing if name is None else rows.column(name) for name in names]
+    return pa.table(columns, names=[name or f"__penstock_missing_{i}" for i, name in enumerate(names)])
 
 
 def required(schema: Schema) -> list[str]:
@@ -74,14 +59,9 @@ def conform(table: pa.Table, layout: Layout) -> pa.Table:
     return pa.table(columns, names=[field.name for field in fields])
 
 
-def _is_uuid(incoming: pa.DataType) -> bool:
-    stored = incoming.storage_type if isinstance(incoming, pa.BaseExtensionType) else incoming
-    return bool(stored == pa.binary(16))
-
-
 def fits(incoming: pa.DataType, wanted: pa.DataType) -> bool:
     """Whether values of a type go into a column without a loss."""
-    if incoming == wanted or (incoming, wanted) in _WIDER or pa.types.is_null(incoming):
+    if incoming == wanted or (incoming, wanted) in WIDER or pa.types.is_null(incoming):
         return True
     if pa.types.is_decimal(incoming) and pa.types.is_decimal(wanted):
         return bool(incoming.scale == wanted.scale and incoming.precision <= wanted.precision)
@@ -104,7 +84,7 @@ def _convert(array: pa.Array, to: pa.DataType) -> pa.Array:
     if array.type == to:
         return array
     if pa.types.is_null(array.type):
-        return pa.nulls(len(array), to)
+        return _nothing(len(array), to)
     if isinstance(to, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(to, _convert(array, to.storage_type))
     if isinstance(array.type, pa.BaseExtensionType):
@@ -112,7 +92,8 @@ def _convert(array: pa.Array, to: pa.DataType) -> pa.Array:
     if pa.types.is_fixed_size_binary(to) and to.byte_width == 16 and pa.types.is_string(array.type):
         return pa.array([None if v is None else UUID(v).bytes for v in array.to_pylist()], to)
     if pa.types.is_struct(to):
-        parts = [_convert(pc.struct_field(array, [i]), to.field(i).type) for i in range(to.num_fields)]
+        places = {field.name.lower(): i for i, field in enumerate(array.type)}
+        parts = [_part(array, places.get(field.name.lower()), field) for field in to]
         for part, field in zip(parts, to, strict=True):
             if not field.nullable and part.null_count > array.null_count:
                 raise ValueError(f"field {field.name!r} is required and null in some rows")
@@ -123,6 +104,21 @@ def _convert(array: pa.Array, to: pa.DataType) -> pa.Array:
     if pa.types.is_list(to) or pa.types.is_large_list(to):
         return _list(array, to)
     return array.cast(to)
+
+
+def _part(array: pa.Array, place: int | None, field: pa.Field) -> pa.Array:
+    """A field of structs; one that they do not have is NULL."""
+    if place is None:
+        return _nothing(len(array), field.type)
+    return _convert(pc.struct_field(array, [place]), field.type)
+
+
+def _nothing(length: int, to: pa.DataType) -> pa.Array:
+    """NULL so many times; Parquet's writer takes no null in a required field, not even of a struct that is null."""
+    if not pa.types.is_struct(to):
+        return pa.nulls(length, to)
+    parts = [_nothing(length, f.type) if f.nullable else _never_null(_nothing(length, f.type)) for f in to]
+    return pa.StructArray.from_arrays(parts, fields=list(to), mask=pa.array([True] * length, pa.bool_()))
 
 
 def _never_null(array: pa.Array) -> pa.Array:

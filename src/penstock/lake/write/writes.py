@@ -34,7 +34,7 @@ from penstock.lake.layout.live_files import LiveFile, live_files, logical_sizes
 from penstock.lake.layout.table_layout import layout_of, missing_spec
 from penstock.lake.write.arrangement import write_rows
 from penstock.lake.write.assignments import Assignments
-from penstock.lake.write.conform import check_schema
+from penstock.lake.write.conform import check_schema, in_order
 from penstock.lake.write.data_files import WriteJob, WrittenFile, discard, file_format
 from penstock.lake.write.hot_key_choice import choose_for
 from penstock.lake.write.new_sidecars import with_sidecars
@@ -226,11 +226,11 @@ def produce(job: WriteJob, data: Any) -> list[WrittenFile]:
     names = check_schema(data.schema, job.layout.schema)
     if isinstance(data, pa.Table):
         with progress(f"writing {Counted(data.num_rows, None, 'row')}"):
-            return write_rows(job, [data.select(names)])
+            return write_rows(job, [in_order(data, names)])
     read = Count(None, "row")
     with progress("reading and writing", read):
         batches = read.each(data, lambda batch: batch.num_rows)
-        return write_rows(job, (pa.table(batch).select(names) for batch in batches))
+        return write_rows(job, (in_order(pa.table(batch), names) for batch in batches))
 
 
 def commit_written(table: IcebergTable, change: Change, written: Sequence[WrittenFile]) -> Published:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import LakeError
-from penstock.lake.schema_change import SchemaChange
 from penstock.maps.shred_rule import from_properties as shred_rules
 from penstock.maps.shred_rule import is_property
 from penstock.spark.catalog.new_tables import COMPUTED, coalesce_rule, is_rule
@@ -15,6 +14,7 @@ from penstock.spark.write.write_job import arrow_schema
 
 if TYPE_CHECKING:
     from penstock.lake.managed_table import ManagedTable
+    from penstock.lake.schema_change import SchemaChange
 
 Change = Mapping[str, Any]
 
@@ -27,7 +27,7 @@ def alter_table(table: ManagedTable, changes: Sequence[Change]) -> None:
     of_properties = [change for change in changes if change["change"] in ("set", "unset")]
     of_columns = [change for change in changes if change["change"] not in ("set", "unset")]
     if of_columns:
-        with SchemaChange(table) as schema:
+        with table.change_schema() as schema:
             for change in of_columns:
                 _change_column(schema, change)
     if of_properties:
@@ -42,21 +42,26 @@ def _change_column(schema: SchemaChange, change: Change) -> None:
                 message = f"column {'.'.join(column)} has a default value, which tables of format version 2 do not have"
                 raise LakeError(message, hint="leave the default out")
             nullable, comment = change["nullable"], change["comment"]
-            schema.add(column, _arrow_type(change["type"]), nullable=nullable, comment=comment)
+            schema.add_column(column, _arrow_type(change["type"]), nullable=nullable, comment=comment)
             if change["position"] is not None:
-                schema.move(column, change["position"] or None)
+                _move(schema, column, change["position"])
         case "rename":
-            schema.rename(column, change["name"])
+            schema.rename_column(column, change["name"])
         case "drop":
-            schema.drop(column, missing_ok=bool(change["if_exists"]))
+            schema.drop_column(column, missing_ok=bool(change["if_exists"]))
         case "type":
-            schema.widen(column, _arrow_type(change["type"]))
+            schema.widen_column(column, _arrow_type(change["type"]))
         case "nullable":
             schema.set_nullable(column, nullable=change["nullable"])
         case "comment":
-            schema.comment(column, change["comment"])
+            schema.comment_column(column, change["comment"])
         case "move":
-            schema.move(column, change["position"] or None)
+            _move(schema, column, change["position"])
+
+
+def _move(schema: SchemaChange, column: tuple[str, ...], behind: str | None) -> None:
+    """Move a column behind another one of its level, or, without one, to the first place."""
+    schema.move_column(column, after=behind or None, first=not behind)
 
 
 def _arrow_type(document: str) -> Any:

@@ -155,10 +155,10 @@ def write_batches(job: WriteJob, batches: Iterator[pa.RecordBatch]) -> list[Writ
     import pyarrow as pa
 
     from penstock.lake.write.arrangement import write_rows
-    from penstock.lake.write.conform import check_schema
+    from penstock.lake.write.conform import check_schema, in_order
 
     tables = (pa.table(batch) for batch in batches)
-    return write_rows(job, (table.select(check_schema(table.schema, job.layout.schema)) for table in tables))
+    return write_rows(job, (in_order(table, check_schema(table.schema, job.layout.schema)) for table in tables))
 
 
 def check_fits(table: ManagedTable, schema: StructType) -> None:

@@ -26,10 +26,11 @@ from uuid import UUID
 import mmh3
 import numpy as np
 import pyarrow as pa
+from pyiceberg.schema import Schema
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arrow_schema
 from pyspark.sql.types import ArrayType, BooleanType, IntegerType, StructType
 
 from penstock.errors import PenstockError, SchemaError
@@ -40,11 +41,13 @@ from penstock.lake.layout.table_layout import Layout
 from penstock.lake.write.arrangement import write_slots
 from penstock.lake.write.conform import check_schema, conform, null_error, required
 from penstock.lake.write.data_files import WriteJob, WrittenFile, discard
+from penstock.maps.sidecar_columns import path_to
 from penstock.progress import Counted
 from penstock.spark.session.session import is_connect, session
 from penstock.spark.session.tasks import progress_of_tasks, tasks_at_once
 from penstock.spark.write.partition_columns import FLOATS, partition_columns
 from penstock.tables.iceberg.iceberg_table import IcebergTable
+from penstock.tables.iceberg.metadata.schema_columns import Columns, arrow_type
 
 _SLOT, _KEY, _PART, _KNOWN, _NUMBER = (f"__penstock_{name}" for name in ("slot", "key", "part", "known", "number"))
 _BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -62,12 +65,14 @@ def write_dataframe(job: WriteJob, df: DataFrame) -> list[WrittenFile]:
     """Write the rows of a DataFrame as data files."""
     spark = df.sparkSession
     names = check_schema(arrow_schema(df.schema), job.layout.schema)
-    fields = zip(names, job.layout.schema.fields, strict=True)
     # PySpark's `toArrow` fails on null structs with required fields
     nullable = {field.name: field.dataType for field in df.schema.toNullable().fields}
     casts = {each.name: nullable[each.name] for each in df.schema.fields if each.dataType != nullable[each.name]}
-    columns = {name: _column(name).cast(casts[name]) if name in casts else _column(name) for name in names}
-    rows = df.select([columns[name].alias(field.name) for name, field in fields])
+    columns = {name: _column(name).cast(casts[name]) if name in casts else _column(name) for name in nullable}
+    missing = _nulls(job.layout.schema, [name is None for name in names])
+    fields = zip(names, job.layout.schema.fields, strict=True)
+    rows = df.select([(missing if name is None else columns)[name or f.name].alias(f.name) for name, f in fields])
+    rows = _with_partition_sources(rows, job.layout)
     with _computed_once(rows) as kept:
         with progress_of_tasks("counting the rows of each partition", spark):
             _check_required(job, kept, df)
@@ -77,6 +82,37 @@ def write_dataframe(job: WriteJob, df: DataFrame) -> list[WrittenFile]:
         placed = _placed(job, kept, slots, known, spark)
         with progress_of_tasks(f"writing {Counted(len(slots.slots), None, 'file')}", spark):
             return _collect(job, placed.mapInArrow(_writer(job, slots.slots), "answer binary"), spark)
+
+
+def _nulls(schema: Schema, is_missing: Sequence[bool]) -> dict[str, Column]:
+    """NULL in the types of columns that rows do not have, by their names."""
+    types = from_arrow_schema(Columns(schema).arrow, prefer_timestamp_ntz=True)
+    fields = zip(types.fields, is_missing, strict=True)
+    return {field.name: F.lit(None).cast(field.dataType) for field, missing in fields if missing}
+
+
+def _with_partition_sources(rows: DataFrame, layout: Layout) -> DataFrame:
+    """Rows whose structs have the fields that the table is partitioned by; others are added as files are written."""
+    for source in {field.source_id for field in layout.fine.fields}:
+        path = path_to(layout.schema.fields, source) or ()
+        place = _missing_part(rows.schema, path)
+        if place is not None:
+            kind = from_arrow_type(arrow_type(layout.schema.find_field(".".join(place)).field_type, ""), True)
+            inside = ".".join(quote_name(name) for name in place[1:])
+            column = _column(place[0]).withField(inside, F.lit(None).cast(kind))
+            rows = rows.withColumn(quote_name(place[0]), column)
+    return rows
+
+
+def _missing_part(schema: StructType, path: Sequence[str]) -> tuple[str, ...] | None:
+    """The first part of a path that a schema does not have."""
+    kind: Any = schema
+    for i, name in enumerate(path):
+        inner = next((field for field in kind.fields if field.name.lower() == name.lower()), None)
+        if inner is None:
+            return tuple(path[: i + 1])
+        kind = inner.dataType
+    return None
 
 
 def rewrite_table(job: WriteJob, table: IcebergTable) -> list[WrittenFile]:

@@ -1,0 +1,293 @@
+"""The metadata of a table as changes of its schema and partitioning make it, before anything is committed.
+
+A draft is changed step by step, and then says which updates take the table from what it was to what the draft is: at
+the most one new schema and one new spec, however many steps there were.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.schema import Schema, index_by_id
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.update import (
+    AddPartitionSpecUpdate,
+    AddSchemaUpdate,
+    AssertCurrentSchemaId,
+    AssertLastAssignedFieldId,
+    AssertTableUUID,
+    SetCurrentSchemaUpdate,
+    SetDefaultSpecUpdate,
+    SetPropertiesUpdate,
+    TableRequirement,
+    TableUpdate,
+    update_table_metadata,
+)
+from pyiceberg.table.update.schema import UpdateSchema
+from pyiceberg.types import IcebergType, NestedField
+
+from penstock.errors import CLIENT_ERRORS, SchemaError, name_hint
+from penstock.expr.sql_text import quote_name
+from penstock.lake import partition_change
+from penstock.lake.commit.commit import SameSpecs
+from penstock.lake.create import iceberg_schema
+from penstock.lake.layout.renames import current_properties
+from penstock.lake.write.row_fit import fit_rows
+from penstock.maps.shred_rule import from_properties
+from penstock.maps.sidecar_columns import check_names, map_path, read_sidecars, visible
+from penstock.storage.redaction import one_line
+
+Path = tuple[str, ...]
+_PART = re.compile(r"\s*(?:`((?:``|[^`])+)`|([^`.]+?))\s*(\.|$)")
+
+
+class SchemaDraft:
+    """A table's metadata, to be changed; names are compared without their case, as Spark does."""
+
+    def __init__(self, metadata: TableMetadata, table: str) -> None:
+        self._base = self.metadata = metadata
+        self._table = table
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that people see."""
+        return visible(self.metadata.schema(), read_sidecars(self.metadata.schema(), self.metadata.properties))
+
+    def add(self, name: str | Path, type: Any, nullable: bool, comment: str | None) -> None:
+        """Add a column."""
+        path = self.path(name)
+        if len(path) > 1:
+            self._find(path[:-1])
+        kind, required = self._type(path, type)
+        if required or not nullable:
+            hint = "add it as a nullable column"
+            raise SchemaError(f"column {_text(path)} is NOT NULL, and rows that exist have no value", hint=hint)
+        self._check_new(path)
+        self._change(lambda columns: columns.add_column(path, kind, comment))
+
+    def rename(self, name: str | Path, new_name: str) -> None:
+        """Rename a column."""
+        path, field = self._find(name)
+        if new_name.lower() != path[-1].lower():
+            self._check_new((*path[:-1], new_name))
+        elif new_name == field.name:
+            return
+        self._change(lambda columns: columns.rename_column(path, new_name))
+
+    def drop(self, name: str | Path, missing_ok: bool) -> None:
+        """Drop a column, unless the partitioning or a rule needs it."""
+        if missing_ok and self._known(self.path(name)) is None:
+            return
+        path, field = self._find(name)
+        inner = (
+            {field.field_id, *index_by_id(field.field_type)} if not field.field_type.is_primitive else {field.field_id}
+        )
+        self._check_not_partitioned(path, inner)
+        for column in from_properties(current_properties(self.metadata)):
+            of_rule = map_path(self.schema, column)
+            if of_rule is not None and self.schema.find_field(_text(of_rule)).field_id in inner:
+                hint = "remove its rule first: set_shred"
+                raise SchemaError(f"keys of {column} have columns of their own", hint=hint)
+        self._change(lambda columns: columns.delete_column(path))
+
+    def widen(self, name: str | Path, type: Any) -> None:
+        """Change the type of a column to a wider one."""
+        path, field = self._find(name)
+        old, (new, _) = field.field_type, self._type(path, type)
+        if old == new:
+            return
+        if getattr(old, "scale", None) != getattr(new, "scale", None):  # PyIceberg lets it pass, and misreads old files
+            raise SchemaError(f"{_text(path)} cannot change from {old} to {new}", hint="only the digits can grow")
+        self._change(lambda columns: columns.update_column(path, new))
+
+    def set_nullable(self, name: str | Path, nullable: bool) -> None:
+        """Allow NULL in a column."""
+        path, field = self._find(name)
+        if not nullable and not field.required:
+            raise SchemaError(f"{_text(path)} cannot become NOT NULL: rows that exist may have NULL in it")
+        if nullable:
+            self._change(lambda columns: columns.make_column_optional(path))
+
+    def comment(self, name: str | Path, comment: str) -> None:
+        """Set the comment of a column."""
+        path, _ = self._find(name)
+        self._change(lambda columns: columns.update_column(path, doc=comment))
+
+    def move(self, name: str | Path, after: str | None) -> None:
+        """Move a column behind another one of its level, or, without one, to the first place."""
+        path, field = self._find(name)
+        if after is None:
+            self._change(lambda columns: columns.move_first(path))
+            return
+        behind, other = self._find((*path[:-1], after.strip("`")))
+        if other.field_id == field.field_id:
+            raise SchemaError(f"{_text(path)} cannot stand behind itself", hint="name another column")
+        self._change(lambda columns: columns.move_after(path, behind))
+
+    def merge(self, rows: pa.Schema) -> None:
+        """Add and widen columns so that rows of a schema fit."""
+        fit = fit_rows(rows, self.schema)
+        fit.check(merging=True)
+        for path, kind in fit.new:
+            self.add(path, kind, True, None)
+        for path, kind in fit.wider:
+            self.widen(path, kind)
+
+    def add_partition_field(self, field: str) -> None:
+        """Partition by one more field."""
+        self._partition_by(partition_change.with_field(self.metadata, field))
+
+    def drop_partition_field(self, field: str) -> None:
+        """Partition by one field less."""
+        self._partition_by(partition_change.without_field(self.metadata, field))
+
+    def replace_partition_field(self, field: str, new_field: str) -> None:
+        """Partition by one field in the place of another."""
+        self._partition_by(partition_change.with_replaced_field(self.metadata, field, new_field))
+
+    def updates(self) -> list[TableUpdate]:
+        """What takes the table from what it was to what the draft is."""
+        return [*self._schema_updates(), *self._spec_updates()]
+
+    def requirements(self) -> tuple[TableRequirement, ...]:
+        """What must still be so when the updates are applied."""
+        base = self._base
+        return (
+            AssertTableUUID(uuid=base.table_uuid),
+            AssertCurrentSchemaId.model_validate({"current-schema-id": base.current_schema_id}),
+            AssertLastAssignedFieldId.model_validate({"last-assigned-field-id": base.last_column_id}),
+            SameSpecs.of(base),
+        )
+
+    def path(self, name: str | Path) -> Path:
+        """The path of a column that is named with dots; a part with a dot in it stands in backticks."""
+        if not isinstance(name, str):
+            return tuple(name)
+        if any(field.name.lower() == name.lower() for field in self.schema.fields):
+            return (name,)
+        parts, position = [], 0
+        while match := _PART.match(name, position):
+            parts.append(match[1].replace("``", "`") if match[1] is not None else match[2])
+            if match[3] == "":
+                return tuple(parts)
+            position = match.end()
+        raise SchemaError(f"{name!r} is no name of a column", hint="write app, or address.zip for a nested field")
+
+    def _find(self, name: str | Path) -> tuple[Path, NestedField]:
+        path = self.path(name)
+        field = self._known(path)
+        if field is None:
+            hint = name_hint(_text(path), [field.name for field in self.schema.fields])
+            raise SchemaError(f"{self._table} has no column {_text(path)!r}", hint=hint)
+        return path, field
+
+    def _known(self, path: Path) -> NestedField | None:
+        try:
+            return self.schema.find_field(_text(path), case_sensitive=False)
+        except ValueError:
+            return None
+
+    def _check_new(self, path: Path) -> None:
+        if not path[-1].strip():
+            raise SchemaError("a column needs a name", hint="write one that is not empty")
+        if len(path) == 1:
+            check_names(path)
+        if self._known(path) is not None:
+            raise SchemaError(f"{self._table} has a column {_text(path)!r} already", hint="choose another name")
+
+    def _check_not_partitioned(self, path: Path, ids: set[int]) -> None:
+        metadata = self.metadata
+        if ids & {field.source_id for field in metadata.spec().fields}:
+            hint = "only columns that no partition spec uses can be dropped; drop the partition field first"
+            raise SchemaError(f"{self._table} is partitioned by {_text(path)}", hint=hint)
+        if ids & {field.source_id for spec in metadata.partition_specs for field in spec.fields}:
+            message = f"{self._table} was partitioned by {_text(path)}, and files of that time need it"
+            raise SchemaError(message, hint="only columns that no partition spec uses can be dropped")
+
+    def _type(self, path: Path, type: Any) -> tuple[IcebergType, bool]:
+        """Iceberg's type, and whether it is NOT NULL."""
+        if isinstance(type, str):
+            type = f"{quote_name(path[-1])} {type}"
+        elif isinstance(type, pa.DataType):
+            type = pa.schema({path[-1]: type})
+        elif isinstance(type, IcebergType):
+            type = Schema(NestedField(1, path[-1], type, required=False))
+        elif hasattr(type, "simpleString"):  # Spark's
+            type = f"{quote_name(path[-1])} {type.simpleString()}"
+        else:
+            raise SchemaError(f"column {_text(path)}: {type!r} is no type", hint="write one, such as bigint")
+        fields = iceberg_schema(type).fields
+        if len(fields) != 1:
+            raise SchemaError(f"column {_text(path)}: {len(fields)} types are given", hint="write one, such as bigint")
+        return fields[0].field_type, fields[0].required
+
+    def _change(self, change: Callable[[UpdateSchema], object]) -> None:
+        """Apply one of PyIceberg's changes to the draft."""
+        table: Any = None  # nothing here reads files or asks the catalog
+        transaction = Table((self._table,), _changeable(self.metadata), "", table, table).transaction()
+        try:
+            columns = transaction.update_schema(allow_incompatible_changes=False, case_sensitive=False)
+            change(columns)
+            columns.commit()
+            changed = transaction.table_metadata
+        except CLIENT_ERRORS as error:
+            raise SchemaError(f"{self._table}: {one_line(error)}") from None
+        self.metadata = changed.model_copy(update={"partition_specs": self.metadata.partition_specs})
+
+    def _partition_by(self, spec: PartitionSpec) -> None:
+        self.metadata = update_table_metadata(self.metadata, tuple(_spec_updates(self.metadata, spec)))
+
+    def _schema_updates(self) -> Iterator[TableUpdate]:
+        base, schema = self._base, self.metadata.schema()
+        if schema != base.schema():
+            if not self.schema.fields:
+                raise SchemaError(f"{self._table} would have no column", hint="drop the table instead")
+            same = next((known for known in base.schemas if known == schema), None)
+            if same is None:
+                number = max(known.schema_id for known in base.schemas) + 1
+                yield AddSchemaUpdate.model_validate({"schema": schema.model_copy(update={"schema_id": number})})
+            yield SetCurrentSchemaUpdate.model_validate({"schema-id": -1 if same is None else same.schema_id})
+        properties = self.metadata.properties.items() - base.properties.items()
+        if properties:  # the mapping of names to ids
+            yield SetPropertiesUpdate(updates=dict(properties))
+
+    def _spec_updates(self) -> Iterator[TableUpdate]:
+        spec = self.metadata.spec()
+        if spec.spec_id != self._base.default_spec_id:
+            yield from _spec_updates(self._base, _renumbered(self._base, spec))
+
+
+def _spec_updates(metadata: TableMetadata, spec: PartitionSpec) -> Iterator[TableUpdate]:
+    if spec.spec_id in metadata.specs():
+        yield SetDefaultSpecUpdate.model_validate({"spec-id": spec.spec_id})
+    else:
+        yield AddPartitionSpecUpdate(spec=spec)
+        yield SetDefaultSpecUpdate.model_validate({"spec-id": -1})
+
+
+def _renumbered(base: TableMetadata, spec: PartitionSpec) -> PartitionSpec:
+    """A spec of the draft with the id that it has, or will have, in the table: specs in between are not kept."""
+    if spec.spec_id in base.specs():
+        return spec
+    return PartitionSpec(*spec.fields, spec_id=max(known.spec_id for known in base.partition_specs) + 1)
+
+
+def _changeable(metadata: TableMetadata) -> TableMetadata:
+    """Without the specs whose columns are gone: a new column may have the name of one, which PyIceberg refuses."""
+    ids = index_by_id(metadata.schema())
+    default = metadata.default_spec_id  # must be there; in format version 1 it may name columns that are gone
+    live = [
+        spec
+        for spec in metadata.partition_specs
+        if spec.spec_id == default or all(each.source_id in ids for each in spec.fields)
+    ]
+    return metadata.model_copy(update={"partition_specs": live})
+
+
+def _text(path: Path) -> str:
+    return ".".join(path)
