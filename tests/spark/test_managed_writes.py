@@ -140,11 +140,56 @@ def test_columns_are_found_by_name_in_any_order_and_case(rows: DataFrame, table:
     assert table.count() == ROWS
 
 
+def test_columns_and_nested_fields_that_rows_do_not_have_are_null(
+    rows: DataFrame, table: ManagedTable, tmp_path: Path
+) -> None:
+    few = rows.selectExpr("id", "named_struct('a', inner.a) AS inner")
+    table.append(few)
+    where = {"table": "web.events", "warehouse": str(tmp_path / "lake")}
+    few.write.format("penstock").options(**where).mode("append").save()
+    wanted = "CAST(NULL AS timestamp) AS ts", "CAST(NULL AS string) AS app", "id"
+    inner = "IF(inner IS NULL, NULL, named_struct('a', inner.a, 'b', CAST(NULL AS array<string>))) AS inner"
+    filled = few.selectExpr(*wanted, "CAST(NULL AS map<string,string>) AS tags", inner)
+    expected = of(few.sparkSession.createDataFrame(filled.union(filled).toArrow()))
+    assert as_set(table.refresh().arrow()) == expected
+    assert as_set(table.dataframe(rows.sparkSession).toArrow()) == expected
+    table.append(rows.select("id", "app"))
+    assert (table.count(), table.count("app IS NOT NULL")) == (3 * ROWS, rows.where("app IS NOT NULL").count())
+
+
+def test_a_partition_column_in_a_struct_may_be_missing(spark: SparkSession, tmp_path: Path) -> None:
+    lake = penstock.connect(tmp_path / "lake")
+    made = lake.create_table("web.n", "id bigint, s struct<a: int, t: struct<`b c`: string, c: int>>", ["s.t.b c"])
+    made.append(spark.sql("SELECT 1L AS id, named_struct('a', 1, 't', named_struct('c', 2)) AS s"))
+    made.append(spark.sql("SELECT 2L AS id, named_struct('a', 1) AS s UNION ALL SELECT 3L, NULL"))
+    made.append(spark.sql("SELECT 4L AS id"))
+    assert made.arrow().sort_by("id").column("s").to_pylist() == [
+        {"a": 1, "t": {"b c": None, "c": 2}}, {"a": 1, "t": None}, None, None,
+    ]  # fmt: skip
+    assert len(made.plan("s.t.`b c` = 'x'").files) == 0
+
+
+def test_the_schema_of_rows_is_merged(rows: DataFrame, table: ManagedTable) -> None:
+    more = rows.selectExpr(
+        "id", "named_struct('a', CAST(inner.a AS bigint) + 5000000000, 'z', 1.5D) AS inner", "'x' AS x"
+    )
+    with pytest.raises(SchemaError, match=r"not in the table: inner\.z, x; inner\.a is a int and was given as bigint"):
+        table.append(more)
+    table.append(rows)
+    table.append(more, merge_schema=True)
+    assert str(table.schema.field("inner").type) == "struct<a: int64, b: list<item: string>, z: double>"
+    assert (table.count("x = 'x'"), table.count("x IS NULL"), table.count("inner.z = 1.5")) == (ROWS, ROWS, ROWS)
+    assert table.count("inner.a > 4000000000") == rows.where("inner.a IS NOT NULL").count()
+    assert table.dataframe(rows.sparkSession).where("inner.a > 4000000000").count() == table.count(
+        "inner.a > 4000000000"
+    )
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda df: df.drop("app"), "missing: app string"),
-        (lambda df: df.withColumn("more", df.id), "not in the table: more"),
+        (lambda df: df.drop("id"), "missing: id bigint; select"),
+        (lambda df: df.withColumn("more", df.id), "not in the table: more; append with merge_schema=True"),
         (lambda df: df.withColumn("id", df.app), "id is a bigint and was given as string"),
         (lambda df: df.withColumn("app", df.tags), "app is a string and was given as map<string,string>"),
         (lambda df: df.selectExpr("ts", "app", "nullif(id, 7) AS id", "tags", "inner"), "'id' is required and 1 of"),

@@ -125,6 +125,55 @@ def test_rule_of_a_column_that_is_missing_creates_no_table(sql: Sql, lake: penst
 # Procedures
 
 
+def test_partition_fields_are_added_dropped_and_replaced_and_files_of_every_spec_are_pruned(
+    sql: Sql, lake: penstock.Lake, name: str
+) -> None:
+    sql(f"CREATE TABLE {name} (id bigint, app string, ts timestamp) PARTITIONED BY (app)")
+    values = ", ".join(f"({i}, 'a{i % 2}', TIMESTAMP'2026-05-0{1 + i // 2}')" for i in range(4))
+    sql(f"INSERT INTO {name} VALUES {values}")
+    call = f"CALL {CATALOG}.system.{{}}_partition_field(table => 'web.{name}', field => {{}})"
+    assert sql(call.format("add", "'days(ts)'")) == [("app, day(ts)",)]
+    sql(f"INSERT INTO {name} VALUES {values}")
+    assert sql(call.format("drop", "'app'")) == [("day(ts)",)]
+    sql(f"INSERT INTO {name} VALUES {values}")
+    table: Any = lake.table(f"web.{name}")
+    day = "ts >= '2026-05-02' AND ts < '2026-05-03'"
+    assert [len(table.plan(where).files) for where in (None, "app = 'a1'", day)] == [2 + 4 + 2, 1 + 2 + 2, 2 + 2 + 1]
+    for where in ("true", "app = 'a1'", day.replace("'2026", "TIMESTAMP'2026")):
+        ids = sql(f"SELECT id FROM {name} WHERE {where} ORDER BY id")
+        assert ids == sorted((i,) for i in range(4) for _ in range(3) if where == "true" or
+                             (i % 2 == 1 if "app" in where else i // 2 == 1)), where  # fmt: skip
+    assert sql(f"SELECT DISTINCT spec_id FROM web.{name}.files ORDER BY 1") == [(0,), (1,), (2,)]
+    ((before, after, *_),) = sql(f"CALL {CATALOG}.system.compact('web.{name}')")
+    assert (before, after) == (8, 2)
+    assert sql(f"SELECT DISTINCT spec_id FROM web.{name}.files") == [(2,)]
+    replaced = f"CALL {CATALOG}.system.replace_partition_field('web.{name}', 'day(ts)', 'bucket(4, id)')"
+    assert sql(replaced) == [("bucket(4, id)",)]
+    assert sql(call.format("drop", "'id_bucket'")) == [("none",)]
+    assert "is not partitioned by 'app'" in message_of(sql, call.format("drop", "'app'"))
+    assert "no column 'nope'" in message_of(sql, call.format("add", "'nope'"))
+    assert "field is NULL" in message_of(sql, call.format("add", "NULL"))
+    assert sql(f"SELECT count(*) FROM {name}") == [(12,)]
+
+
+def test_alter_table_changes_the_schema_as_the_methods_do(sql: Sql, lake: penstock.Lake, name: str) -> None:
+    sql(f"CREATE TABLE {name} (id int, app string, p struct<x: int>)")
+    sql(f"INSERT INTO {name} VALUES (1, 'a', named_struct('x', 1))")
+    sql(f"ALTER TABLE {name} ADD COLUMNS (b string AFTER id, c int AFTER b, p.y string FIRST)")
+    sql(f"ALTER TABLE {name} ALTER COLUMN id TYPE bigint")
+    table: Any = lake.table(f"web.{name}")
+    assert table.schema.names == ["id", "b", "c", "app", "p"]
+    assert [field.name for field in table.schema.field("p").type] == ["y", "x"]
+    assert len(table.table.metadata.schemas) == 3, "one for each statement"
+    table.rename_column("p.x", "z")
+    table.add_column("extra", "double", first=True)
+    assert sql(f"SELECT * FROM {name}") == [(None, 1, None, None, "a", (None, 1))]
+    sql(f"INSERT INTO {name} (id) VALUES (2)" if SPARK > (4, 0) else
+        f"INSERT INTO {name} VALUES (NULL, 2, NULL, NULL, NULL, NULL)")  # fmt: skip
+    assert sql(f"SELECT id, p.z FROM {name} ORDER BY id") == [(1, 1), (2, None)]
+    assert "is called like a sidecar" in message_of(sql, f"ALTER TABLE {name} ADD COLUMN __map_shred_p_0 int")
+
+
 def test_procedures_answer_with_what_they_did(sql: Sql, lake: penstock.Lake, name: str) -> None:
     sql(f"CREATE TABLE {name} (id bigint, app string) PARTITIONED BY (app)")
     for i in range(3):

@@ -7,6 +7,7 @@ work is imported when a command runs.
 import click
 
 from penstock import __version__
+from penstock.cli.alter_command import alter
 from penstock.cli.completion import completion
 from penstock.cli.demo import demo
 from penstock.cli.doctor import doctor
@@ -20,7 +21,22 @@ from penstock.cli.stream_command import stream
 from penstock.cli.table_commands import explain, partitions, tables
 
 _COMMANDS = (
-    *(advise, compact, completion, demo, doctor, expire, explain, ingest, partitions, report, serve, sql, sql_server),
+    *(
+        advise,
+        alter,
+        compact,
+        completion,
+        demo,
+        doctor,
+        expire,
+        explain,
+        ingest,
+        partitions,
+        report,
+        serve,
+        sql,
+        sql_server,
+    ),
     *(stream, sweep, tables),
 )
 _EXAMPLES = """\b

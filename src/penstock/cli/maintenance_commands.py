@@ -22,7 +22,7 @@ from penstock.progress import progress
 def advise(json: bool, **place: str) -> None:
     """Show how skewed the partitions of TABLE are, and what coalescing would change."""
     with progress(f"reading the partitions of {place['table']}"):
-        advice = _writable_table(place).advise()
+        advice = writable_table(place).advise()
     _show(advice, json)
 
 
@@ -34,7 +34,7 @@ def advise(json: bool, **place: str) -> None:
 def compact(where: str | None, json: bool, **place: str) -> None:
     """Merge small files of TABLE, and put rows where its rule wants them."""
     with progress(f"compacting {place['table']}"):
-        compaction = _writable_table(place).compact(where=where)
+        compaction = writable_table(place).compact(where=where)
     _show(compaction, json)
 
 
@@ -47,7 +47,7 @@ def compact(where: str | None, json: bool, **place: str) -> None:
 def expire(older_than: str, keep_last: int, json: bool, **place: str) -> None:
     """Remove old snapshots of TABLE, and the files that only they needed."""
     with progress(f"removing snapshots of {place['table']}"):
-        removed = _writable_table(place).expire(older_than, keep_last=keep_last)
+        removed = writable_table(place).expire(older_than, keep_last=keep_last)
     _show(removed, json)
 
 
@@ -61,7 +61,7 @@ def sweep(older_than: str, dry_run: bool, json: bool, **place: str) -> None:
     """Remove files in the folders of TABLE that no snapshot has."""
     with progress(f"sweeping {place['table']}"):
         try:
-            swept = _writable_table(place).sweep(older_than, dry_run=dry_run)
+            swept = writable_table(place).sweep(older_than, dry_run=dry_run)
         except LakeError as error:
             if error.hint is None or "force=True" not in error.hint:
                 raise
@@ -74,7 +74,7 @@ def sweep(older_than: str, dry_run: bool, json: bool, **place: str) -> None:
 
 
 @loading()
-def _writable_table(place: Mapping[str, str]) -> Any:
+def writable_table(place: Mapping[str, str]) -> Any:
     """A table of a catalog, by its name."""
     name = place["table"]
     if "/" in name or name.endswith(".metadata.json"):

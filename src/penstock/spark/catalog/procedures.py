@@ -51,6 +51,7 @@ class Procedure:
 
 
 _TABLE = Parameter("table", "string")
+_FIELD = Parameter("field", "string")
 _WHERE = Parameter("where", "string", "NULL")
 _OLDER = Parameter("older_than", "string", "NULL")
 
@@ -87,6 +88,31 @@ def _set_shred(table: ManagedTable, values: Values) -> Row:
     table.set_shred({values["column"]: None if keys is None else ("auto" if keys == "auto" else read_names(keys))})
     rules = [f"{column}: {', '.join(rule.keys) or 'auto'}" for column, rule in table.shred.items()]
     return {"rules": "; ".join(rules) or "none"}
+
+
+def _add_partition_field(table: ManagedTable, values: Values) -> Row:
+    table.add_partition_field(_given(values, "field", "day(ts)"))
+    return _partitioning(table)
+
+
+def _drop_partition_field(table: ManagedTable, values: Values) -> Row:
+    table.drop_partition_field(_given(values, "field", "app"))
+    return _partitioning(table)
+
+
+def _replace_partition_field(table: ManagedTable, values: Values) -> Row:
+    table.replace_partition_field(_given(values, "field", "month(ts)"), _given(values, "new_field", "day(ts)"))
+    return _partitioning(table)
+
+
+def _given(values: Values, name: str, example: str) -> str:
+    if values[name] is None:
+        raise LakeError(f"{name} is NULL", hint=f"{name} => '{example}'")
+    return str(values[name])
+
+
+def _partitioning(table: ManagedTable) -> Row:
+    return {"partitioned_by": ", ".join(table.partitioned_by) or "none"}
 
 
 def _rollback(table: ManagedTable, values: Values) -> Row:
@@ -133,6 +159,24 @@ PROCEDURES = {
         (_TABLE, Parameter("column", "string"), Parameter("keys", "string", "NULL")),
         _schema("rules:text"),
         _set_shred,
+    ),
+    "add_partition_field": Procedure(
+        "Partition new files by one more field.",
+        (_TABLE, _FIELD),
+        _schema("partitioned_by:text"),
+        _add_partition_field,
+    ),
+    "drop_partition_field": Procedure(
+        "Do not partition new files by a field any more.",
+        (_TABLE, _FIELD),
+        _schema("partitioned_by:text"),
+        _drop_partition_field,
+    ),
+    "replace_partition_field": Procedure(
+        "Partition new files by another field in the place of one.",
+        (_TABLE, _FIELD, Parameter("new_field", "string")),
+        _schema("partitioned_by:text"),
+        _replace_partition_field,
     ),
     "rollback": Procedure(
         "Make an earlier snapshot the current one.",
