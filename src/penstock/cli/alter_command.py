@@ -53,16 +53,15 @@ def _change(name: str, metavar: str, text: str) -> Callable[[Any], Any]:
 @_change("replace-partition", "FIELD=FIELD", "Partition new files by another field in the place of one.")
 @options.lake
 @options.json
-@click.pass_context
-def alter(ctx: click.Context, json: bool, **place: Any) -> None:
+def alter(json: bool, **place: Any) -> None:
     """Change the columns and partition fields of TABLE, in one commit.
 
     Changes are made in the order in which they are given. No file is written anew: `penstock compact` brings files to
     a new partitioning.
     """
-    changes: list[tuple[str, str]] = ctx.meta[_CHANGES]
+    changes: list[tuple[str, str]] = click.get_current_context().meta[_CHANGES]
     if not changes:
-        raise click.UsageError("nothing to change: give --add, --rename, --drop, --add-partition …", ctx)
+        raise click.UsageError("nothing to change: give --add, --rename, --drop, --add-partition …")
     steps = [_STEPS[name](text) for name, text in changes]  # what cannot be read is said before the table is opened
     table = writable_table(place)
     before = table.table.metadata_location

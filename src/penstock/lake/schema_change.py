@@ -42,7 +42,7 @@ class SchemaChange:
 
     def __init__(self, table: EvolvingTable) -> None:
         self._table, self._first = table, table.table
-        self._draft = SchemaDraft(table.table.metadata, table.name)
+        self._draft = SchemaDraft(table.table.metadata, table.name, self._specs_in_use)
         self._steps: list[Callable[[SchemaDraft], None]] = []
 
     def __enter__(self) -> SchemaChange:
@@ -137,7 +137,13 @@ class SchemaChange:
 
     def _again(self, table: Table) -> SchemaDraft:
         """The same changes of what another writer left."""
-        draft = SchemaDraft(table.metadata, self._table.name)
+        draft = SchemaDraft(table.metadata, self._table.name, self._specs_in_use)
         for step in self._steps:
             step(draft)
         return draft
+
+    def _specs_in_use(self, metadata: TableMetadata) -> set[int]:
+        """The partition specs that files of any snapshot have."""
+        sources = self._table.sources
+        lists = (sources.lists.of(snapshot, sources.io) for snapshot in metadata.snapshots)
+        return {manifest.partition_spec_id for manifests in lists for manifest in manifests}

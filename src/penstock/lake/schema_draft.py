@@ -7,7 +7,7 @@ the most one new schema and one new spec, however many steps there were.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +20,9 @@ from pyiceberg.table.update import (
     AddSchemaUpdate,
     AssertCurrentSchemaId,
     AssertLastAssignedFieldId,
+    AssertRefSnapshotId,
     AssertTableUUID,
+    RemovePartitionSpecsUpdate,
     SetCurrentSchemaUpdate,
     SetDefaultSpecUpdate,
     SetPropertiesUpdate,
@@ -49,9 +51,10 @@ _PART = re.compile(r"\s*(?:`((?:``|[^`])+)`|([^`.]+?))\s*(\.|$)")
 class SchemaDraft:
     """A table's metadata, to be changed; names are compared without their case, as Spark does."""
 
-    def __init__(self, metadata: TableMetadata, table: str) -> None:
+    def __init__(self, metadata: TableMetadata, table: str, specs_in_use: Callable[[TableMetadata], Set[int]]) -> None:
         self._base = self.metadata = metadata
-        self._table = table
+        self._table, self._specs_in_use = table, specs_in_use
+        self._removed: set[int] = set()  # specs of which no snapshot has a file
 
     @property
     def schema(self) -> Schema:
@@ -152,16 +155,23 @@ class SchemaDraft:
 
     def updates(self) -> list[TableUpdate]:
         """What takes the table from what it was to what the draft is."""
-        return [*self._schema_updates(), *self._spec_updates()]
+        removed = (
+            [RemovePartitionSpecsUpdate.model_validate({"spec-ids": sorted(self._removed)})] if self._removed else []
+        )
+        return [*self._schema_updates(), *self._spec_updates(), *removed]
 
     def requirements(self) -> tuple[TableRequirement, ...]:
         """What must still be so when the updates are applied."""
         base = self._base
+        # Nobody may begin to use a spec that is removed.
+        refs = base.refs.items() if self._removed else ()
+        same_refs = (AssertRefSnapshotId.model_validate({"ref": r, "snapshot-id": s.snapshot_id}) for r, s in refs)
         return (
             AssertTableUUID(uuid=base.table_uuid),
             AssertCurrentSchemaId.model_validate({"current-schema-id": base.current_schema_id}),
             AssertLastAssignedFieldId.model_validate({"last-assigned-field-id": base.last_column_id}),
             SameSpecs.of(base),
+            *same_refs,
         )
 
     def path(self, name: str | Path) -> Path:
@@ -201,13 +211,22 @@ class SchemaDraft:
             raise SchemaError(f"{self._table} has a column {_text(path)!r} already", hint="choose another name")
 
     def _check_not_partitioned(self, path: Path, ids: set[int]) -> None:
-        metadata = self.metadata
-        if ids & {field.source_id for field in metadata.spec().fields}:
-            hint = "only columns that no partition spec uses can be dropped; drop the partition field first"
-            raise SchemaError(f"{self._table} is partitioned by {_text(path)}", hint=hint)
-        if ids & {field.source_id for spec in metadata.partition_specs for field in spec.fields}:
+        """An error for a column that files are partitioned by; older specs that no file has are removed with it."""
+        metadata, default = self.metadata, self.metadata.spec()
+        if ids & {field.source_id for field in default.fields if str(field.transform) != "void"}:
+            raise SchemaError(f"{self._table} is partitioned by {_text(path)}", hint="drop the partition field first")
+        older = {spec.spec_id for spec in metadata.partition_specs if ids & {each.source_id for each in spec.fields}}
+        if not older:
+            return
+        if default.spec_id in older or older & self._specs_in_use(metadata):
             message = f"{self._table} was partitioned by {_text(path)}, and files of that time need it"
-            raise SchemaError(message, hint="only columns that no partition spec uses can be dropped")
+            hint = (
+                "compact() brings the files to the new partitioning, and expire() removes the snapshots that have them"
+            )
+            raise SchemaError(message, hint=hint)
+        self._removed |= older & set(self._base.specs())
+        staying = [spec for spec in metadata.partition_specs if spec.spec_id not in older]
+        self.metadata = metadata.model_copy(update={"partition_specs": staying})
 
     def _type(self, path: Path, type: Any) -> tuple[IcebergType, bool]:
         """Iceberg's type, and whether it is NOT NULL."""
@@ -272,7 +291,7 @@ def _spec_updates(metadata: TableMetadata, spec: PartitionSpec) -> Iterator[Tabl
 
 def _renumbered(base: TableMetadata, spec: PartitionSpec) -> PartitionSpec:
     """A spec of the draft with the id that it has, or will have, in the table: specs in between are not kept."""
-    if spec.spec_id in base.specs():
+    if base.specs().get(spec.spec_id) == spec:
         return spec
     return PartitionSpec(*spec.fields, spec_id=max(known.spec_id for known in base.partition_specs) + 1)
 

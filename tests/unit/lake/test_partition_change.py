@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import penstock
-from penstock.errors import LakeError, SchemaError
+from penstock.errors import ConflictError, LakeError, SchemaError
 from penstock.lake.managed_table import ManagedTable
 from tests.fixtures.duckdb_reader import connect_duckdb
 from tests.fixtures.managed_tables import head_id, local, managed_table, reopened
@@ -132,6 +132,60 @@ def test_names_of_fields_are_never_those_of_other_fields_or_columns(tmp_path: Pa
     assert set(names) == {"id_bucket", "id_bucket_8", "ts_day_2"}
     table.append(pa.table({"id": [1], "ts": [dt.datetime(2026, 5, 2, tzinfo=dt.UTC)], "ts_day": ["x"]}))
     assert table.count("ts_day = 'x'") == 1
+
+
+class TestColumnsOfOlderSpecs:
+    def test_a_column_is_dropped_when_no_snapshot_has_a_file_that_is_partitioned_by_it(self, tmp_path: Path) -> None:
+        table = made(tmp_path, ["app"])
+        table.replace_partition_field("app", "day(ts)")
+        table.compact()
+        with pytest.raises(SchemaError, match="files of that time need it"):
+            table.drop_column("app")  # an older snapshot has them
+        table.expire("0 seconds")
+        with pytest.raises(SchemaError, match="files of that time need it"):
+            table.drop_column("app")  # the compaction's own snapshot still lists them as removed
+        table.append(rows(12))
+        table.expire("0 seconds")
+        with table.change_schema() as change:
+            change.drop_column("app")
+            change.add_column("app", "int")
+            change.add_partition_field("app")
+        metadata = table.table.metadata
+        assert sorted(metadata.specs()) == [1, 2]
+        assert table.partitioned_by == ["day(ts)", "app"]
+        table.append(pa.table({"app": pa.array([5], pa.int32()), "id": [99]}))
+        assert (files(table, "app = 5"), table.arrow("app = 5").column("id").to_pylist()) == (4 + 4 + 1, [99])
+        theirs = table.table.catalog.load_table(table.name)
+        assert theirs.scan().to_arrow().num_rows == 25
+        query = f"SELECT count(app), count(*) FROM iceberg_scan('{local(theirs.metadata_location)}')"
+        assert connect_duckdb().sql(query).fetchall() == [(1, 25)]
+
+    def test_a_writer_of_a_spec_that_is_removed_meanwhile_writes_nothing(self, tmp_path: Path) -> None:
+        from penstock.lake.write.writes import add_files, prepare, produce
+
+        table = managed_table(tmp_path, DDL, ["app"])
+        written = produce(prepare(table), rows(0))
+        other = reopened(tmp_path)
+        with other.change_schema() as change:
+            change.drop_partition_field("app")
+            change.drop_column("app")
+        with pytest.raises(ConflictError, match=r"the partitioning of web\.t changed while rows were written"):
+            add_files(table, written, {})
+        assert other.refresh().count() == 0
+        assert not list(tmp_path.rglob("*.parquet"))
+
+    def test_a_spec_that_a_writer_begins_to_use_meanwhile_stays(self, tmp_path: Path) -> None:
+        table = managed_table(tmp_path, DDL, ["app"])
+        table.drop_partition_field("app")
+        other = reopened(tmp_path)
+        other.add_partition_field("app")
+        other.append(rows(0))
+        other.drop_partition_field("app")
+        with pytest.raises(SchemaError, match="files of that time need it"):
+            table.drop_column("app")
+        change = table.change_schema()
+        with pytest.raises(SchemaError, match="files of that time need it"):
+            change.drop_column("app")
 
 
 def test_several_changes_are_one_spec(tmp_path: Path) -> None:

@@ -71,6 +71,9 @@ def commit(table: Table, sources: Sources, change: Change) -> Published:
     """Publish a change."""
     if any(file.spec_id not in change.applied(table.metadata).specs() for file in change.added):
         table = fresh(table)  # the spec of shared files was added after this version
+        if any(file.spec_id not in change.applied(table.metadata).specs() for file in change.added):
+            message = f"the partitioning of {'.'.join(table.name())} changed while rows were written"
+            raise ConflictError(message, hint="nothing was written; write them again")
     draft, attempts = Draft(table, sources, change), count()
 
     def publish(table: Table) -> Table:

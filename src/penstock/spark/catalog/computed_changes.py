@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from penstock.errors import LakeError
 from penstock.expr.sql_text import quote_name
 from penstock.lake.write.by_place import ByPlace, ChangedPlaces
-from penstock.lake.write.conform import check_schema
+from penstock.lake.write.conform import check_schema, in_order
 from penstock.lake.write.position_deletes import merges_on_read
 from penstock.lake.write.row_change import Places
 from penstock.lake.write.write_result import WriteResult
@@ -62,7 +62,8 @@ def paths_of(table: IcebergTable, urls: Iterable[str]) -> dict[str, str]:
 def _change_files(base: IcebergTable, rows: pa.Table, command: str, properties: Mapping[str, str]) -> Done:
     job = prepare(base)
     names = [name for name in rows.column_names if name not in (OPERATION, FILE, PLACE)]
-    values = rows.select(check_schema(rows.select(names).schema, job.layout.schema)) if names else rows.select([])
+    values = rows.select(names)
+    values = in_order(values, check_schema(values.schema, job.layout.schema)) if names else values
     operations = rows.column(OPERATION).to_numpy()
     files = rows.column(FILE).combine_chunks().dictionary_encode()
     of_row = files.indices.fill_null(-1).to_numpy(zero_copy_only=False)
