@@ -44,9 +44,7 @@ from penstock.tables.iceberg.metadata.catalogs import clear_errors
 class ManagedTable(EvolvingTable, VersionedTable):
     """A table of a lake, for reading and writing, returned by `create_table()` and `table()` of a lake."""
 
-    def append(
-        self, rows: Any, *, merge_schema: bool = False, properties: dict[str, str] | None = None
-    ) -> WriteResult:
+    def append(self, rows: Any, *, merge_schema: bool = False, properties: dict[str, str] | None = None) -> WriteResult:
         """Add rows: a Spark DataFrame, or Arrow's, which needs no Spark; `properties` go into the snapshot.
 
         Nullable columns that the rows do not have are NULL. With `merge_schema`, columns that only the rows have are
