@@ -80,6 +80,13 @@ def test_fields_of_structs_are_found_by_their_names(table: ManagedTable) -> None
     assert read(table)[1]["place"] == {"city": "Bonn", "zip": 5}
 
 
+def test_fields_with_odd_names_are_found_and_filled_in_too(tmp_path: Path) -> None:
+    table = managed_table(tmp_path, "id bigint, s struct<`.dot`: string, `1st`: int, `a b`: array<struct<`c.d`: int>>>")
+    inner = pa.struct({"a B": pa.list_(pa.struct({"C.d": pa.int32()})), ".DOT": pa.string()})
+    table.append(pa.table({"id": [1], "s": pa.array([{".DOT": "x", "a B": [{"C.d": 5}]}], inner)}))
+    assert table.arrow().to_pylist() == [{"id": 1, "s": {".dot": "x", "1st": None, "a b": [{"c.d": 5}]}}]
+
+
 def test_a_partition_column_inside_a_struct_may_be_missing(tmp_path: Path) -> None:
     table = managed_table(tmp_path, "id bigint, place struct<city: string, zip: int>", ["place.city"])
     table.append(pa.table({"id": [1, 2], "place": pa.array([{"zip": 5}, None], pa.struct({"zip": pa.int32()}))}))

@@ -12,7 +12,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyiceberg.schema import Schema
+from pyiceberg.schema import Schema, make_compatible_name
 
 from penstock.errors import SchemaError
 from penstock.expr.types import is_nested
@@ -92,7 +92,7 @@ def _convert(array: pa.Array, to: pa.DataType) -> pa.Array:
     if pa.types.is_fixed_size_binary(to) and to.byte_width == 16 and pa.types.is_string(array.type):
         return pa.array([None if v is None else UUID(v).bytes for v in array.to_pylist()], to)
     if pa.types.is_struct(to):
-        places = {field.name.lower(): i for i, field in enumerate(array.type)}
+        places = {make_compatible_name(field.name).lower(): i for i, field in enumerate(array.type)}  # files' names
         parts = [_part(array, places.get(field.name.lower()), field) for field in to]
         for part, field in zip(parts, to, strict=True):
             if not field.nullable and part.null_count > array.null_count:
