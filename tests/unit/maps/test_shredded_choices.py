@@ -90,6 +90,14 @@ class TestChosenKeys:
         other.append(given)
         assert self.chosen(other) == ["x", "y"]  # of rows in memory it is
 
+    def test_rows_without_one_map_still_choose_the_keys_of_another(self, tmp_path: Path) -> None:
+        kinds = "id bigint, headers map<string,string>, other map<string,string>"
+        table = shredded_table(tmp_path, {"headers": "auto", "other": "auto"}, kinds)
+        table.append(pa.table({"id": [1]}))
+        table.append(pa.table({"headers": maps_array([{"x": "1"}] * 10)}))
+        assert self.chosen(table) == ["x"]
+        assert table.count("headers['x'] = '1' AND other IS NULL") == 10
+
     @pytest.mark.parametrize(
         ("given", "said"),
         [

@@ -16,6 +16,7 @@ from pyiceberg.table import Table
 from penstock.expr.types import normalize
 from penstock.lake.layout.renames import current_properties
 from penstock.lake.rule_change import set_chosen
+from penstock.lake.write.rows import is_spark
 from penstock.maps.key_scores import SAMPLE, choose, key_uses
 from penstock.maps.map_entries import field_at
 from penstock.maps.shredded_file import whole
@@ -33,7 +34,8 @@ def choose_for(table: IcebergTable, data: Any) -> tuple[Table, Any]:
 
     Rows that can be read only once are put back in front of the rest.
     """
-    waiting = [auto for auto in _auto(table) if not auto.keys]
+    given = {str(name).lower() for name in (data.columns if is_spark(data) else data.schema.names)}
+    waiting = [auto for auto in _auto(table) if not auto.keys and auto.path[0].lower() in given]
     sample, data = _sampled(data, sorted({auto.path[0] for auto in waiting})) if waiting else (None, data)
     return (table.table if sample is None else _with_chosen(table, sample, waiting)), data
 
