@@ -155,7 +155,9 @@ class ManagedTable(EvolvingTable, VersionedTable):
         `older_than` is a `timedelta`, a moment, or text such as "7 days". The current snapshot stays, and so do those
         that a tag or a branch points to, and the newest `keep_last` of each branch.
         """
-        table, expired = expire(self._writable().table, self.sources, self.declarations.roots(), older_than, keep_last)
+        table, expired = expire(
+            self._writable_whole().table, self.sources, self.declarations.roots(), older_than, keep_last
+        )
         self._move(table)
         return expired
 
@@ -165,7 +167,7 @@ class ManagedTable(EvolvingTable, VersionedTable):
         Writers that are running have such files too, young ones: an age below one hour is an error without `force`.
         """
         layouts = self.declarations.roots()
-        table, swept = sweep(self._writable().table, self.sources, layouts, older_than, dry_run, force)
+        table, swept = sweep(self._writable_whole().table, self.sources, layouts, older_than, dry_run, force)
         self._move(table)
         return swept
 

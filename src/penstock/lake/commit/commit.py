@@ -18,28 +18,28 @@ from typing import NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.exceptions import BadRequestError, CommitFailedException
 from pyiceberg.manifest import ManifestContent
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
+from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import (
     AddSnapshotUpdate,
     AssertDefaultSpecId,
-    AssertRefSnapshotId,
     AssertTableUUID,
     RemovePropertiesUpdate,
     SetPropertiesUpdate,
-    SetSnapshotRefUpdate,
     TableRequirement,
     TableUpdate,
 )
 from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from penstock.errors import CLIENT_ERRORS, ConflictError, LakeError, PenstockError
+from penstock.lake.commit.ref_updates import move_ref, unmoved
 from penstock.lake.commit.snapshot import Change, Draft
 from penstock.storage.redaction import one_line
 from penstock.tables.iceberg.iceberg_table import IcebergTable
+from penstock.tables.iceberg.metadata.branch import branch_of, on_branch
 from penstock.tables.iceberg.scan.scan_plan import Sources
 
 T = TypeVar("T")
@@ -200,12 +200,13 @@ def update(
         if is_busy or isinstance(error, overtaken):
             raise CommitFailedException(str(error)) from error
         raise
-    return Table(table.name(), response.metadata, response.metadata_location, table.io, table.catalog)
+    published = Table(table.name(), response.metadata, response.metadata_location, table.io, table.catalog)
+    return on_branch(published, branch_of(table))
 
 
 def fresh(table: Table) -> Table:
-    """The table as the catalog has it now."""
-    return table.catalog.load_table(table.name())
+    """The table as the catalog has it now, on the same branch."""
+    return on_branch(table.catalog.load_table(table.name()), branch_of(table))
 
 
 def has_moved_on(table: Table, newest: Table) -> bool:
@@ -217,38 +218,43 @@ def _publish(table: Table, draft: Draft, change: Change) -> Table:
     batch = change.batch
     if batch is not None and batch.is_in(table.metadata):
         raise AlreadyCommitted
-    head = table.metadata.current_snapshot()
-    snapshot = draft.write(change.applied(table.metadata))
-    ref = {"snapshot_id": snapshot.snapshot_id, "ref_name": MAIN_BRANCH, "type": SnapshotRefType.BRANCH}
+    snapshot, branch = draft.write(change.applied(table.metadata)), branch_of(table)
     updates = [
         *change.updates,
         AddSnapshotUpdate(snapshot=snapshot),
-        SetSnapshotRefUpdate.model_validate(ref),
+        move_ref(table.metadata, branch, snapshot.snapshot_id),
         *property_updates(table.metadata, {} if batch is None else batch.properties, ()),
     ]
-    requirements = (
-        AssertTableUUID(uuid=table.metadata.table_uuid),
-        AssertRefSnapshotId(ref=MAIN_BRANCH, snapshot_id=None if head is None else head.snapshot_id),  # type: ignore[call-arg]
-    )
+    requirements = (AssertTableUUID(uuid=table.metadata.table_uuid), unmoved(table.metadata, branch))
     try:
         return update(table, requirements, updates)
     except CommitFailedException:
         raise
     except CLIENT_ERRORS as error:
-        return _ask(table, snapshot.snapshot_id, error)
+        return _ask(table, snapshot, error)
 
 
-def _ask(table: Table, snapshot_id: int, error: Exception) -> Table:
+def _ask(table: Table, snapshot: Snapshot, error: Exception) -> Table:
     """The table, if the catalog has the snapshot although its answer was an error."""
     try:
         now = fresh(table)
-        if now.metadata.snapshot_by_id(snapshot_id) is not None:
+        if now.metadata.snapshot_by_id(snapshot.snapshot_id) is not None:
             return now
+        if isinstance(error, ValueError | BadRequestError) and _is_stale(snapshot, now.metadata):
+            raise CommitFailedException(str(error)) from error
+    except CommitFailedException:
+        raise
     except CLIENT_ERRORS:  # then it is not known
         now = None
     message = f"the catalog did not take the commit: {one_line(error)}"
     hint = "look whether the rows are there before you write them again; `sweep` removes files that no snapshot has"
     raise UnknownOutcomeError(message, hint=hint) from error
+
+
+def _is_stale(snapshot: Snapshot, metadata: TableMetadata) -> bool:
+    """Whether the catalog refused a snapshot since another branch was faster: numbers of snapshots only grow."""
+    number = snapshot.sequence_number
+    return number is not None and metadata.format_version > 1 and number <= metadata.last_sequence_number
 
 
 def _check(table: Table, draft: Draft, change: Change) -> None:

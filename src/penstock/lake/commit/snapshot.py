@@ -6,7 +6,7 @@ compaction puts all files of a spec into the order of their partitions, so that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -22,6 +22,7 @@ from pyiceberg.table.update import TableUpdate, update_table_metadata
 from penstock.errors import LakeError
 from penstock.lake.commit.manifest_writer import Manifests, data_file, read_entries
 from penstock.lake.write.data_files import WrittenFile, delete_quietly
+from penstock.tables.iceberg.metadata.branch import ancestors
 from penstock.tables.iceberg.scan.scan_plan import Sources
 
 if TYPE_CHECKING:
@@ -236,14 +237,6 @@ def own_folders(table: Table) -> list[str]:
     properties = table.metadata.properties
     named = [properties[name] for name in _OLD_PATHS if name in properties]
     return [table.metadata.location, folder_of(table, "data"), folder_of(table, "metadata"), *named]
-
-
-def ancestors(metadata: TableMetadata, head: int | None) -> Iterator[Snapshot]:
-    """A snapshot, the one before it, and so on, as far back as they are kept."""
-    known: dict[int | None, Snapshot] = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
-    while (snapshot := known.pop(head, None)) is not None:  # each once, whatever the metadata says
-        yield snapshot
-        head = snapshot.parent_snapshot_id
 
 
 def _number(name: str, text: str) -> int:

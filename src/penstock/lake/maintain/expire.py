@@ -35,7 +35,6 @@ from pyiceberg.table.update import (
 
 from penstock.errors import CLIENT_ERRORS, LakeError, PenstockError
 from penstock.lake.commit.commit import UnknownOutcomeError, commit_metadata, fresh, update
-from penstock.lake.commit.snapshot import ancestors
 from penstock.lake.maintain.unneeded_files import (
     File,
     check_collectable,
@@ -49,6 +48,7 @@ from penstock.progress import counted
 from penstock.quantities import Age, moment
 from penstock.storage.path_names import Names
 from penstock.storage.redaction import one_line
+from penstock.tables.iceberg.metadata.branch import ancestors
 from penstock.tables.iceberg.scan.scan_plan import Sources
 
 

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from penstock.errors import LakeError, name_hint
 from penstock.lake.advise.advice import describe
-from penstock.lake.history import rollback
 from penstock.lake.layout.coalesce import Coalesce
 from penstock.maps.name_lists import read_names
 from penstock.spark.catalog.table_facts import spark_schema
@@ -116,8 +115,8 @@ def _partitioning(table: ManagedTable) -> Row:
 
 
 def _rollback(table: ManagedTable, values: Values) -> Row:
-    before, after = rollback(table, values["snapshot_id"])
-    return {"previous_snapshot_id": before, "current_snapshot_id": after}
+    moved = table.rollback(values["snapshot_id"])
+    return {"previous_snapshot_id": moved.previous_snapshot_id, "current_snapshot_id": moved.current_snapshot_id}
 
 
 def _schema(text: str) -> pa.Schema:

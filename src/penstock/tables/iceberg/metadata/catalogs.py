@@ -54,10 +54,12 @@ def reloaded(table: IcebergTable) -> Table:
     """PyIceberg's table as the catalog has it now, or as the metadata file says."""
     from pyiceberg.table import StaticTable
 
+    from penstock.tables.iceberg.metadata.branch import branch_of, on_branch
+
     if isinstance(table.table, StaticTable):
         return iceberg(table.name, storage=table.table.io.properties).table
     with clear_errors("the catalog", {}):
-        return table.table.catalog.load_table(table.table.name())
+        return on_branch(table.table.catalog.load_table(table.table.name()), branch_of(table.table))
 
 
 def sources_of(table: Table) -> Sources:
@@ -146,6 +148,8 @@ def place_of(table: IcebergTable) -> Place:
     """Where a table lies."""
     from pyiceberg.table import StaticTable
 
+    from penstock.tables.iceberg.metadata.branch import BranchTable
+
     handle = table.table
     zone = table.context.timezone
     if isinstance(handle, StaticTable):
@@ -155,4 +159,5 @@ def place_of(table: IcebergTable) -> Place:
         message = f"{table.name} is in a catalog that lives in the memory of this process"
         raise LakeError(message, hint="use a catalog that other processes can open: penstock.connect('./warehouse')")
     place = (type(catalog), str(catalog.name))
-    return Place(table.name, zone, table.snapshot, dict(catalog.properties), place, tuple(handle.name()), catalog)
+    snapshot = handle.branch if table.snapshot is None and isinstance(handle, BranchTable) else table.snapshot
+    return Place(table.name, zone, snapshot, dict(catalog.properties), place, tuple(handle.name()), catalog)
