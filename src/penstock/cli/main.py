@@ -8,10 +8,12 @@ import click
 
 from penstock import __version__
 from penstock.cli.alter_command import alter
+from penstock.cli.catalog_commands import drop, namespace, rename, unregister
 from penstock.cli.completion import completion
 from penstock.cli.demo import demo
 from penstock.cli.doctor import doctor
 from penstock.cli.group import Commands
+from penstock.cli.history_commands import branch, changes, fast_forward, history, rollback, tag
 from penstock.cli.ingest import ingest
 from penstock.cli.maintenance_commands import advise, compact, expire, sweep
 from penstock.cli.report_commands import report, serve
@@ -24,20 +26,20 @@ _COMMANDS = (
     *(
         advise,
         alter,
+        branch,
+        changes,
         compact,
         completion,
         demo,
         doctor,
+        drop,
         expire,
         explain,
+        fast_forward,
+        history,
         ingest,
-        partitions,
-        report,
-        serve,
-        sql,
-        sql_server,
     ),
-    *(stream, sweep, tables),
+    *(namespace, partitions, rename, report, rollback, serve, sql, sql_server, stream, sweep, tables, tag, unregister),
 )
 _EXAMPLES = """\b
 Examples:

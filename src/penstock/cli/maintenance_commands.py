@@ -23,7 +23,7 @@ def advise(json: bool, **place: str) -> None:
     """Show how skewed the partitions of TABLE are, and what coalescing would change."""
     with progress(f"reading the partitions of {place['table']}"):
         advice = writable_table(place).advise()
-    _show(advice, json)
+    show(advice, json)
 
 
 @click.command(cls=Predicated, short_help="Merge small files; put rows where the rule wants them.")
@@ -35,7 +35,7 @@ def compact(where: str | None, json: bool, **place: str) -> None:
     """Merge small files of TABLE, and put rows where its rule wants them."""
     with progress(f"compacting {place['table']}"):
         compaction = writable_table(place).compact(where=where)
-    _show(compaction, json)
+    show(compaction, json)
 
 
 @click.command(short_help="Remove old snapshots, and files that only they had.")
@@ -48,7 +48,7 @@ def expire(older_than: str, keep_last: int, json: bool, **place: str) -> None:
     """Remove old snapshots of TABLE, and the files that only they needed."""
     with progress(f"removing snapshots of {place['table']}"):
         removed = writable_table(place).expire(older_than, keep_last=keep_last)
-    _show(removed, json)
+    show(removed, json)
 
 
 @click.command()
@@ -70,7 +70,7 @@ def sweep(older_than: str, dry_run: bool, json: bool, **place: str) -> None:
     if dry_run and not json:
         for path in swept.paths:
             echo(path)
-    _show(swept, json)
+    show(swept, json)
 
 
 @loading()
@@ -82,7 +82,8 @@ def writable_table(place: Mapping[str, str]) -> Any:
     return open_lake(place).writable_table(name)
 
 
-def _show(result: Any, json: bool) -> None:
+def show(result: Any, json: bool) -> None:
+    """Print what was done."""
     if json:
         echo_json(result.to_dict())
     else:

@@ -152,8 +152,13 @@ def is_name(text: str) -> bool:
 
 
 def _at(table: Any, snapshot: str | None) -> Any:
-    """A version of an Iceberg table; the snapshot's id is a number."""
-    return table if snapshot is None else table.at(int(snapshot) if snapshot.isdigit() else snapshot)
+    """A version of an Iceberg table."""
+    return table if snapshot is None else table.at(as_snapshot(snapshot))
+
+
+def as_snapshot(text: str) -> int | str:
+    """A snapshot as an option names it: its id is a number."""
+    return int(text) if text.isdigit() else text
 
 
 def print_rows(names: list[str], rows: list[list[Any]]) -> None:

@@ -87,7 +87,7 @@ def rollback(table: Table, to: SnapshotChoice) -> tuple[Table, Moved]:
         before = {snapshot.snapshot_id for snapshot in ancestors(metadata, metadata.current_snapshot_id)}
         if version.snapshot_id not in log | before:
             message = f"snapshot {version.snapshot_id} was never current on {branch_of(table)} of {_name(table)}"
-            raise LakeError(message, hint="see its history; fast_forward publishes a branch")
+            raise LakeError(message, hint="see its history; a branch is published by a fast-forward")
         return version.snapshot_id
 
     return _move(table, branch_of(table), target)

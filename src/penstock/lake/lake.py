@@ -73,8 +73,7 @@ class Lake:
         `{"headers": "auto"}`, or `{"headers": penstock.Shred("content-type", mode="mirror")}`.
         `location` is the folder of its files, where the catalog is not to choose one.
         """
-        if not name.rpartition(".")[0]:
-            raise LakeError(f"invalid table name {name!r}", hint="write namespace.name")
+        _check_name(name)
         if self.declarations.has(name):
             raise TableExistsError(f"{name} is a declared layout", hint="make the table under another name")
         with clear_errors("the catalog", {}):
@@ -146,6 +145,7 @@ class Lake:
 
     def rename_table(self, name: str, new_name: str) -> None:
         """Give a table another name, or another namespace; its files stay where they are."""
+        _check_name(new_name)
         if self.has_table(new_name):
             raise TableExistsError(f"there is a table {new_name} already", hint="choose another name")
         if self.declarations.has(name):
@@ -170,8 +170,7 @@ class Lake:
         return bridge.sql(self, text, spark)
 
     def _iceberg(self, name: str) -> ManagedTable:
-        if "." not in name.strip("."):
-            raise LakeError(f"invalid table name {name!r}", hint="write namespace.name")
+        _check_name(name)
         if self.has_catalog():
             try:
                 with clear_errors("the catalog", {}):
@@ -196,7 +195,16 @@ class Lake:
 
     def _has_iceberg(self, name: str) -> bool:
         with clear_errors("the catalog", {}):
-            return self.has_catalog() and bool(self.catalog.table_exists(name))
+            return _is_name(name) and self.has_catalog() and bool(self.catalog.table_exists(name))
+
+
+def _is_name(name: str) -> bool:
+    return "." in name and all(part.strip() for part in name.split("."))
+
+
+def _check_name(name: str) -> None:
+    if not _is_name(name):
+        raise LakeError(f"invalid table name {name!r}", hint="write namespace.name")
 
 
 def connect(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pyiceberg.exceptions import NoSuchNamespaceError
 
 from penstock.errors import (
+    LakeError,
     NamespaceExistsError,
     NamespaceNotEmptyError,
     NamespaceNotFoundError,
@@ -66,6 +67,8 @@ class Namespaces:
 
     def create(self, name: str, properties: Mapping[str, str]) -> None:
         """Create a namespace."""
+        if not all(part.strip() for part in name.split(".")):
+            raise LakeError(f"invalid namespace {name!r}", hint="write a name, or one below another: web.raw")
         if self.exists(name):
             raise NamespaceExistsError(f"there is a namespace {name} already", hint="use it, or choose another name")
         with clear_errors("the catalog", {}):

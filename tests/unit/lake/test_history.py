@@ -121,7 +121,7 @@ def test_rows_are_written_on_top_of_a_rollback(table: ManagedTable) -> None:
         ("2001-01-01", "web.t had no snapshot at 2001-01-01T00:00:00; there are 2, the newest: "),
         (None, "rollback has no snapshot; give an id, a time or a tag"),
         (True, "True is no snapshot; give an id, a time, a tag or a branch"),
-        ("audit", "was never current on main of web.t; see its history; fast_forward publishes a branch"),
+        ("audit", "was never current on main of web.t; see its history; a branch is published by a fast-forward"),
     ],
 )
 def test_a_rollback_to_what_was_never_current_changes_nothing(table: ManagedTable, to: Any, message: str) -> None:
