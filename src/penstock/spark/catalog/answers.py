@@ -26,7 +26,7 @@ from penstock.spark.catalog.open_tables import handles
 from penstock.spark.catalog.procedures import call_procedure, describe_procedure, procedure_names
 from penstock.spark.catalog.staged_tables import CreatedTable, ReplacedTable, stage
 from penstock.spark.catalog.table_changes import alter_table
-from penstock.spark.catalog.versions import TableVersion, is_name, new_name, table_name, version_of
+from penstock.spark.catalog.versions import TableVersion, is_name, new_name, ref_of, table_name, version_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -95,6 +95,8 @@ class Catalog:
 
     def _exists(self, lake: Lake, request: Request) -> Answer:
         parts = request["table"]
+        if (named := ref_of(lake, parts)) is not None:
+            return {"exists": named[2] in lake.writable_table(named[0]).refs()["name"].to_pylist()}
         return {"exists": is_name(parts) and lake.has_table(table_name(lake, parts))}
 
     def _load(self, lake: Lake, request: Request) -> Answer:

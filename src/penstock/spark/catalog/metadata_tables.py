@@ -56,6 +56,9 @@ class _NoFiles:
 
 def _of_iceberg(name: str) -> Callable[[ManagedTable], pa.Table]:
     def read(table: ManagedTable) -> pa.Table:
+        if name in ("snapshots", "history", "refs"):
+            own: pa.Table = getattr(table, name)()
+            return own
         inspect = table.table.inspect
         if table.table.current_snapshot() is None:
             vars(inspect)["_get_snapshot"] = lambda snapshot_id=None: _NoFiles(table.table.spec().spec_id)

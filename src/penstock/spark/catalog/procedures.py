@@ -13,7 +13,7 @@ from penstock.lake.advise.advice import describe
 from penstock.lake.layout.coalesce import Coalesce
 from penstock.maps.name_lists import read_names
 from penstock.spark.catalog.table_facts import spark_schema
-from penstock.spark.catalog.versions import table_name
+from penstock.spark.catalog.versions import as_snapshot, table_name
 from penstock.spark.scan.planner import plain_values
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class Procedure:
 _TABLE = Parameter("table", "string")
 _FIELD = Parameter("field", "string")
 _WHERE = Parameter("where", "string", "NULL")
+_NAME, _SNAPSHOT = Parameter("name", "string"), Parameter("snapshot", "string", "NULL")
 _OLDER = Parameter("older_than", "string", "NULL")
 
 
@@ -115,8 +116,39 @@ def _partitioning(table: ManagedTable) -> Row:
 
 
 def _rollback(table: ManagedTable, values: Values) -> Row:
-    moved = table.rollback(values["snapshot_id"])
-    return {"previous_snapshot_id": moved.previous_snapshot_id, "current_snapshot_id": moved.current_snapshot_id}
+    return table.rollback(_snapshot(values["to"])).to_dict()
+
+
+def _create_tag(table: ManagedTable, values: Values) -> Row:
+    table.create_tag(values["name"], _snapshot(values["snapshot"]))
+    return _created(table, values)
+
+
+def _create_branch(table: ManagedTable, values: Values) -> Row:
+    table.create_branch(values["name"], _snapshot(values["snapshot"]))
+    return _created(table, values)
+
+
+def _created(table: ManagedTable, values: Values) -> Row:
+    return {"name": values["name"], "snapshot_id": table.at(values["name"]).version.snapshot_id}
+
+
+def _drop_tag(table: ManagedTable, values: Values) -> Row:
+    table.drop_tag(values["name"])
+    return {"name": values["name"]}
+
+
+def _drop_branch(table: ManagedTable, values: Values) -> Row:
+    table.drop_branch(values["name"])
+    return {"name": values["name"]}
+
+
+def _fast_forward(table: ManagedTable, values: Values) -> Row:
+    return table.fast_forward(values["branch"], values["to"]).to_dict()
+
+
+def _snapshot(text: str | None) -> int | str | None:
+    return None if text is None else as_snapshot(text)
 
 
 def _schema(text: str) -> pa.Schema:
@@ -124,6 +156,7 @@ def _schema(text: str) -> pa.Schema:
     return pa.schema([(name, kinds[kind]) for name, kind in (each.split(":") for each in text.split())])
 
 
+_CREATED = _schema("name:text snapshot_id:long")
 PROCEDURES = {
     "compact": Procedure(
         "Merge small files, and put every row where the rules want it.",
@@ -179,9 +212,19 @@ PROCEDURES = {
     ),
     "rollback": Procedure(
         "Make an earlier snapshot the current one.",
-        (_TABLE, Parameter("snapshot_id", "bigint")),
+        (_TABLE, Parameter("to", "string")),
         _schema("previous_snapshot_id:long current_snapshot_id:long"),
         _rollback,
+    ),
+    "create_tag": Procedure("Name a snapshot, and keep it.", (_TABLE, _NAME, _SNAPSHOT), _CREATED, _create_tag),
+    "create_branch": Procedure("Create a branch.", (_TABLE, _NAME, _SNAPSHOT), _CREATED, _create_branch),
+    "drop_tag": Procedure("Drop a tag.", (_TABLE, _NAME), _schema("name:text"), _drop_tag),
+    "drop_branch": Procedure("Drop a branch.", (_TABLE, _NAME), _schema("name:text"), _drop_branch),
+    "fast_forward": Procedure(
+        "Move a branch to the head of another one that goes on from it.",
+        (_TABLE, Parameter("branch", "string"), Parameter("to", "string")),
+        _schema("branch:text previous_snapshot_id:long current_snapshot_id:long"),
+        _fast_forward,
     ),
 }
 

@@ -34,6 +34,7 @@ HIDDEN = {
     FILE: "_metadata.file_path",
     PLACE: "_metadata.row_index",
 }
+_BRANCH, _TAG = "branch_", "tag_"  # before a name, behind that of a table, as in Iceberg
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -45,13 +46,15 @@ class TableVersion:
     name: str
     table: Source
     is_past: bool
+    branch: str | None = None
 
     def facts(self) -> dict[str, Any]:
         """What Spark is told of it."""
-        key = f"{self.table.key}{' past' if self.is_past else ''}"
+        key = f"{self.table.key}{' past' if self.is_past else ''}{f' {self.branch}' if self.branch else ''}"
         schema = spark_schema(self.table.schema, self.table.comments())
         by = self.table.partition_fields()
-        own = facts(self.name, key, schema, by, {**self.table.properties(), **self._place()})
+        name = f"{self.name}.{_BRANCH}{self.branch}" if self.branch else self.name
+        own = facts(name, key, schema, by, {**self.table.properties(), **self._place()})
         return {**own, "partitions": spark_schema(self.table.partition_schema(), {})}
 
     def _place(self) -> dict[str, str]:
@@ -83,6 +86,9 @@ class TableVersion:
     def sink(self) -> dict[str, str]:
         """The options of `format("penstock")` by which a stream finds the table."""
         self.for_writing()
+        if self.branch is not None:
+            message = f"a stream does not write to the branch {self.branch} of {self.name}"
+            raise LakeError(message, hint="write micro-batches with foreachBatch, or to the table itself")
         source, warehouse = self.lake.source, self.lake.warehouse
         if source is not None and not isinstance(source, str):
             hint = "describe the catalog in .pyiceberg.yaml, and connect by its name"
@@ -97,19 +103,41 @@ class TableVersion:
     def for_writing(self) -> ManagedTable:
         """The table to write to."""
         if self.is_past:
-            raise LakeError(f"{self.name} was loaded as it was, and cannot be written so", hint="leave out AS OF")
-        return self.lake.writable_table(self.name)
+            hint = "leave out AS OF, and write to the table or to a branch"
+            raise LakeError(f"{self.name} was loaded as it was, and cannot be written so", hint=hint)
+        table = self.lake.writable_table(self.name)
+        return table if self.branch is None else table.at_branch(self.branch)
 
 
 def version_of(lake: Lake, parts: Sequence[str], version: str | None, micros: int | None) -> TableVersion:
     """Load a table; Spark writes the version as text, whatever it is, and a time in microseconds."""
+    if (named := ref_of(lake, parts)) is not None and version is micros is None:
+        name, kind, ref = named
+        table = lake.writable_table(name)
+        if kind == _TAG:
+            return TableVersion(lake, name, table.at(ref), True)
+        return TableVersion(lake, name, table.at_branch(ref), False, ref)
     name = table_name(lake, parts)
     table = lake.table(name)
     if version is not None:
-        return TableVersion(lake, name, table.at(int(version) if re.fullmatch(r"\d+", version) else version), True)
+        return TableVersion(lake, name, table.at(as_snapshot(version)), True)
     if micros is not None:
         return TableVersion(lake, name, table.at(_EPOCH + timedelta(microseconds=micros)), True)
     return TableVersion(lake, name, copy(table), False)
+
+
+def as_snapshot(text: str) -> int | str:
+    """A snapshot as SQL names it: its id is a number."""
+    return int(text) if re.fullmatch(r"\d+", text) else text
+
+
+def ref_of(lake: Lake, parts: Sequence[str]) -> tuple[str, str, str] | None:
+    """The table, the kind and the name of a ref, where `table.branch_audit` or `table.tag_eod` is no table's name."""
+    kind = next((kind for kind in (_BRANCH, _TAG) if parts[-1].lower().startswith(kind)), None)
+    if kind is None or len(parts) < 3 or lake.has_table(".".join(parts)):
+        return None
+    name = table_name(lake, parts[:-1])
+    return (name, kind, parts[-1][len(kind) :]) if lake.has_table(name) else None
 
 
 def is_name(parts: Sequence[str]) -> bool:
