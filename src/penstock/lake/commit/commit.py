@@ -254,7 +254,7 @@ def _ask(table: Table, snapshot: Snapshot, error: Exception) -> Table:
 def _is_stale(snapshot: Snapshot, metadata: TableMetadata) -> bool:
     """Whether the catalog refused a snapshot since another branch was faster: numbers of snapshots only grow."""
     number = snapshot.sequence_number
-    return number is not None and metadata.format_version > 1 and number <= metadata.last_sequence_number
+    return number is not None and number <= getattr(metadata, "last_sequence_number", -1)  # version 1 does not count
 
 
 def _check(table: Table, draft: Draft, change: Change) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +46,7 @@ class TableVersion:
     name: str
     table: Source
     is_past: bool
-    branch: str | None = None
+    branch: str | None = field(default=None, kw_only=True)
 
     def facts(self) -> dict[str, Any]:
         """What Spark is told of it."""
@@ -111,12 +111,12 @@ class TableVersion:
 
 def version_of(lake: Lake, parts: Sequence[str], version: str | None, micros: int | None) -> TableVersion:
     """Load a table; Spark writes the version as text, whatever it is, and a time in microseconds."""
-    if (named := ref_of(lake, parts)) is not None and version is micros is None:
+    if (named := ref_of(lake, parts)) is not None and version is None and micros is None:
         name, kind, ref = named
-        table = lake.writable_table(name)
+        own = lake.writable_table(name)
         if kind == _TAG:
-            return TableVersion(lake, name, table.at(ref), True)
-        return TableVersion(lake, name, table.at_branch(ref), False, ref)
+            return TableVersion(lake, name, own.at(ref), True)
+        return TableVersion(lake, name, own.at_branch(ref), False, branch=ref)
     name = table_name(lake, parts)
     table = lake.table(name)
     if version is not None:
