@@ -1,11 +1,11 @@
 """Random histories of managed tables against a model of plain rows.
 
 A history makes a table of one of five layouts and takes random steps: appends, overwrites, deletes, changes of the
-rule, compactions, expiry, sweeps, writers that are behind and writers at once, and what other engines do: appends,
-deletes, renamed columns, adopted files. After every step the table equals the model, random predicates give the same
-rows and counts as the model, PyIceberg and DuckDB read the same rows, PyIceberg never plans fewer files, a query of one
-logical value opens exactly the files that hold it, partitions add up to the rows, and snapshots that still exist equal
-the model as it was then.
+rule, compactions, expiry, sweeps, rollbacks, branches that are published or dropped, writers that are behind and
+writers at once, and what other engines do: appends, deletes, renamed columns, adopted files. After every step the table
+equals the model, random predicates give the same rows and counts as the model, PyIceberg and DuckDB read the same rows,
+PyIceberg never plans fewer files, a query of one logical value opens exactly the files that hold it, partitions add up
+to the rows, snapshots that still exist equal the model as it was then, and the changes between two are what differs.
 
 `make test` runs 3 histories of 8 steps for each layout, 120 steps in all; those that are marked slow run 60 of 25
 steps for each layout, 7,500 steps in all.
@@ -26,6 +26,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyiceberg.transforms import BucketTransform
@@ -168,7 +169,7 @@ class History:
             self.append: 5, self.append_behind: 2, self.overwrite_where: 3, self.overwrite_all: 1,
             self.overwrite_dynamic: 4, self.delete: 4, self.change_rule: 3, self.compact: 3, self.compact_part: 1,
             self.expire: 1, self.at_once: 1, self.sweep: 1, self.rename: 1, self.foreign_append: 2,
-            self.foreign_delete: 1, self.adopt: 1,
+            self.foreign_delete: 1, self.adopt: 1, self.rollback: 1, self.branch: 2,
         }  # fmt: skip
         self.append()
         self.check()
@@ -322,6 +323,36 @@ class History:
         self.model.history = {i: self.model.history[i] for i in snapshot_ids(self.table) if i in self.model.history}
         self.check_snapshots(snapshot_ids(self.table))
 
+    def rollback(self) -> None:
+        log = self.table.history()["snapshot_id"].to_pylist()
+        snapshot_id = self.rng.choice([i for i in log if i in self.model.history])
+        self.steps.append(f"rollback to {snapshot_id}")
+        self.table.rollback(snapshot_id)
+        assert head_id(self.table) == snapshot_id
+        self.model.rows = self.model.history[snapshot_id]
+
+    def branch(self) -> None:
+        """Rows are written to a branch, which is published or not."""
+        rows, where, name = self.rows(), self.where(), f"branch {len(self.steps)}"
+        is_published, is_compacted = self.rng.random() < 0.7, self.rng.random() < 0.5
+        self.steps.append(f"{name}: append {rows.num_rows}, delete {where}, {is_compacted=}, {is_published=}")
+        self.table.create_branch(name)
+        branch = reopened(self.root).at_branch(name)
+        branch.append(self.named(rows))
+        branch.delete(self.asked(where))
+        if is_compacted:
+            branch.compact()
+        after = Model(self.model.rows)
+        after.append(rows)
+        after.delete(where)
+        assert bag(plain(branch.arrow())) == bag(after.rows)
+        assert bag(plain(self.table.refresh().arrow())) == bag(self.model.rows)
+        assert changed(self.table.changes("main", name)) == difference(self.model.rows, after.rows)
+        if is_published:
+            self.table.fast_forward("main", to=name)
+            self.model.rows = after.rows
+        self.table.drop_branch(name)
+
     def at_once(self) -> None:
         """Writers that do not disturb each other: whoever comes first, the outcome is the same."""
         gone = self.rng.sample(range(self.next_id), min(self.next_id, 5))
@@ -352,6 +383,7 @@ class History:
         self.check_partitions()
         ids = snapshot_ids(table)
         self.check_snapshots(self.rng.sample(ids, 1) if ids else [])
+        self.check_changes([i for i in ids if i in model.history])
         assert all(path.exists() for path in self.adopted)
 
     def check_files(self) -> None:
@@ -383,6 +415,11 @@ class History:
         if len(columns) == len(self.kind.keys):
             assert {str([row[name] for name in columns]): row["rows"] for row in found} == rows
 
+    def check_changes(self, ids: Sequence[int]) -> None:
+        for older, newer in [self.rng.choices(ids, k=2)] if ids else ():
+            expected = difference(self.model.history[older], self.model.history[newer])
+            assert changed(self.table.changes(older, newer)) == expected, (older, newer)
+
     def ask(self, table: ManagedTable, rows: pa.Table, where: str) -> None:
         expected, here = Model(rows).matching(where), self.asked(where)
         assert bag(plain(table.arrow(here))) == bag(expected), where
@@ -405,6 +442,17 @@ class History:
 def plain(rows: pa.Table) -> pa.Table:
     """Rows under the names that columns had at first."""
     return rows.rename_columns(SCHEMA.names)
+
+
+def changed(changes: pa.Table) -> tuple[Counter[str], Counter[str]]:
+    """The rows that were added, and those that were removed."""
+    types, rows = changes["_change_type"], plain(changes.drop_columns(["_change_type"]))
+    return bag(rows.filter(pc.equal(types, "insert"))), bag(rows.filter(pc.equal(types, "delete")))
+
+
+def difference(before: pa.Table, after: pa.Table) -> tuple[Counter[str], Counter[str]]:
+    """The same, of plain rows."""
+    return bag(after) - bag(before), bag(before) - bag(after)
 
 
 def planned_by_pyiceberg(table: ManagedTable, where: str) -> set[str] | None:
