@@ -144,6 +144,8 @@ def test_a_rollback_is_to_an_id_a_tag_or_a_time(sql: Sql, table: ManagedTable) -
 
 def test_what_does_not_exist_is_one_line(sql: Sql, table: ManagedTable) -> None:
     assert "has no branch 'nix'" in message_of(sql, f"INSERT INTO {table.name}.branch_nix VALUES (3, 'a')")
+    assert "has no tag 'nix'" in message_of(sql, f"SELECT * FROM {table.name}.tag_nix")
+    assert "has no tag 'main'" in message_of(sql, f"SELECT * FROM {table.name}.tag_main")
     assert "has no branch or tag 'nix'" in message_of(sql, call(table, "fast_forward", "'main'", "'nix'"))
     assert "has no tag 'nix'" in message_of(sql, call(table, "drop_tag", "'nix'"))
     assert "is no name of a tag" in message_of(sql, call(table, "create_tag", "'2026-05-17'"))

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from pyiceberg.table.refs import SnapshotRefType
+
 from penstock.errors import LakeError, TableNotFoundError
 from penstock.spark.catalog.computed_changes import FILE, PLACE
 from penstock.spark.catalog.layouts import layout_options
@@ -18,6 +20,7 @@ from penstock.spark.scan.planner import plain_values
 from penstock.stream.feed import Feed
 from penstock.stream.stream_options import as_options
 from penstock.tables.hive.hive_table import HiveTable
+from penstock.tables.iceberg.metadata.branch import refs_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -115,6 +118,9 @@ def version_of(lake: Lake, parts: Sequence[str], version: str | None, micros: in
         name, kind, ref = named
         own = lake.writable_table(name)
         if kind == _TAG:
+            tags = refs_of(own.table.metadata, SnapshotRefType.TAG)
+            if ref not in tags:  # a time, or a branch, is not read by this name
+                raise LakeError(f"{name} has no tag {ref!r}", hint=f"there are: {', '.join(tags) or 'none'}")
             return TableVersion(lake, name, own.at(ref), True)
         return TableVersion(lake, name, own.at_branch(ref), False, branch=ref)
     name = table_name(lake, parts)
