@@ -21,7 +21,7 @@ def row_keys(rows: pa.Table) -> Codes:
     """A number for each row.
 
     >>> row_keys(pa.table({"a": [1, None, 1], "b": [[1.0], [], [1.0]]})).tolist()
-    [0, 1, 0]
+    [1, 0, 1]
     """
     codes = _combined((_column_codes(column) for column in rows.columns), rows.num_rows)
     return np.asarray(np.unique(codes, return_inverse=True)[1], np.int64)
