@@ -18,6 +18,7 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import BucketTransform
 from pyiceberg.types import NestedField, StructType, UUIDType
+from pyspark.sql import functions as F
 
 import penstock
 from penstock.errors import LakeError, SchemaError
@@ -515,3 +516,17 @@ def test_spark_keeps_the_two_zeros_of_a_partition_apart(spark: SparkSession, lak
     assert repr(table.arrow().sort_by("id").column("x").to_pylist()) == repr(wanted)
     assert repr([row.x for row in table.dataframe(spark).orderBy("id").collect()]) == repr(wanted)
     assert sorted(table.arrow("x = 0.0").column("id").to_pylist()) == [0, 1, 7]
+
+
+def test_shared_files_keep_the_two_zeros_apart(spark: SparkSession, lake: Any) -> None:
+    table = lake.create_table("web.shared_zeros", "id int, app string, x double", ["app", "x"], coalesce=["app"])
+    zeros = [0.0, -0.0] * 3
+    rows = pa.table({"id": pa.array(range(6), pa.int32()), "app": ["a", "a", "b", "b", None, None], "x": zeros})
+    table.append(rows)
+    table.append(spark.createDataFrame(rows).withColumn("id", F.col("id") + 6))
+    for _ in range(2):
+        assert repr(table.arrow().sort_by("id").column("x").to_pylist()) == repr(zeros * 2)
+        assert repr([row.x for row in table.dataframe(spark).orderBy("id").collect()]) == repr(zeros * 2)
+        table.compact()
+    assert len(table.plan().files) == 2
+    assert table.compact().rewritten == 0

@@ -56,10 +56,10 @@ def assign(
     at_once: int = 1,
 ) -> Slots:
     """Slots for rows of these sizes; `totals` is what each logical partition will hold in the whole table."""
-    own, small = [], defaultdict[Tuple, list[int]](list)
+    own, small = [], defaultdict[Any, list[int]](list)
     for i, (fine, total) in enumerate(zip(tuples, totals, strict=True)):
         if layout.shares(fine, total):
-            small[layout.coarse_tuple(fine)].append(i)
+            small[partition_key(layout.coarse_tuple(fine))].append(i)
         else:
             own.append(i)
     slots: list[Slot] = []
@@ -70,7 +70,8 @@ def assign(
         assigned[i] = Assigned(len(slots), parts, len(assigned))
         slots += [Slot(layout.fine.spec_id, tuples[i], False) for _ in range(parts)]
         expected += [sizes[i] / parts] * parts
-    for coarse, members in small.items():
+    for members in small.values():
+        coarse = layout.coarse_tuple(tuples[members[0]])
         assert layout.coarse is not None  # without it nothing is shared
         members.sort(key=lambda i: nulls_first(layout.logical_tuple(tuples[i])))
         records = [record_size(layout.logical_tuple(tuples[i])) for i in members]
@@ -101,6 +102,15 @@ def _cuts(sizes: Sequence[float], records: Sequence[int], target: int, most: int
 def _parts(size: float, target: int, at_once: int) -> int:
     least = max(1, target // _LEAST_PART)
     return max(1, math.ceil(size / target), min(at_once, int(size // least)))
+
+
+def partition_key(partition: Tuple) -> Tuple:
+    """What two tuples have in common that are one partition: readers take its values from it, and -0.0 is not 0.0.
+
+    >>> partition_key((0.0, "a")) == partition_key((-0.0, "a"))
+    False
+    """
+    return tuple((value, str(value)) if value == 0 else value for value in partition)
 
 
 def nulls_first(values: Sequence[Any]) -> Tuple:

@@ -29,7 +29,7 @@ from penstock.formats.manifest_record import record_size
 from penstock.lake.commit.commit import fresh, replanned
 from penstock.lake.commit.snapshot import Change
 from penstock.lake.layout.live_files import LiveFile, live_files, logical_sizes
-from penstock.lake.layout.slots import assign
+from penstock.lake.layout.slots import assign, partition_key
 from penstock.lake.layout.table_layout import Tuple
 from penstock.lake.write.arrangement import write_rows
 from penstock.lake.write.data_files import WrittenFile
@@ -177,7 +177,7 @@ class _Work:
         groups: dict[Tuple, list[LiveFile]] = defaultdict(list)
         for file in candidates:
             if file.path not in chosen:
-                groups[(file.spec_id, file.partition)].append(file)
+                groups[(file.spec_id, partition_key(file.partition))].append(file)
         for home, members in groups.items():
             small = [file for file in members if self._is_small(file)]
             if small and self._files_needed(small) < len(small) + (home in arriving):
@@ -216,9 +216,9 @@ class _Work:
         """The partitions that the rows of a file will go to, as far as that is known."""
         for fine in file.logical or ():
             if self.layout.shares(fine, self.sizes.get(fine, 0)):
-                yield self.layout.coarse_id, self.layout.coarse_tuple(fine)
+                yield self.layout.coarse_id, partition_key(self.layout.coarse_tuple(fine))
             else:
-                yield self.layout.fine.spec_id, fine
+                yield self.layout.fine.spec_id, partition_key(fine)
 
 
 def _manifests(table: IcebergTable) -> list[ManifestFile]:

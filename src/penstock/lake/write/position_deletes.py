@@ -6,7 +6,6 @@ wants them.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
@@ -19,6 +18,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
 from penstock.lake.layout.coalesce import as_stored
+from penstock.lake.layout.slots import partition_key
 from penstock.lake.layout.table_layout import Tuple
 from penstock.lake.write.data_files import WriteJob, WrittenFile, file_format
 from penstock.lake.write.rewrite import Rewritten, read_effect
@@ -68,12 +68,16 @@ def write_position_deletes(
     job: WriteJob, reader: Reader, marked: Iterable[tuple[FileTask, Places]]
 ) -> list[WrittenFile]:
     """Delete files for rows of some files, one for each partition."""
-    by_partition: dict[tuple[int, Tuple], list[tuple[str, Places]]] = defaultdict(list)
+    by_partition: dict[tuple[int, Tuple], tuple[Tuple, list[tuple[str, Places]]]] = {}
     for task, places in marked:
         assert task.spec_id is not None
         partition = tuple(as_stored(value, kind) for value, kind in reader.partition(task))
-        by_partition[task.spec_id, partition].append((task.path, places))
-    return [_write(job, *key, sorted(files, key=itemgetter(0))) for key, files in by_partition.items()]
+        key = (task.spec_id, partition_key(partition))
+        by_partition.setdefault(key, (partition, []))[1].append((task.path, places))
+    return [
+        _write(job, spec_id, partition, sorted(files, key=itemgetter(0)))
+        for (spec_id, _), (partition, files) in by_partition.items()
+    ]
 
 
 def _write(job: WriteJob, spec_id: int, partition: Tuple, files: Sequence[tuple[str, Places]]) -> WrittenFile:
