@@ -79,7 +79,7 @@ class MergeBuilder:
     def _with(self, kind: str, action: str, values: Values | None, where: str | None) -> MergeBuilder:
         return replace(self, clauses=(*self.clauses, ClauseText(kind, action, values, where)))
 
-    def change(self) -> Merge:
+    def _change(self) -> Merge:
         """The merge over Arrow rows, bound to the table as it is now."""
         data = as_arrow(self.rows)
         schema, context = self.table.schema, self.table.context

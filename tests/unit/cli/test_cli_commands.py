@@ -28,6 +28,9 @@ PENSTOCK = str(Path(sys.executable).with_name("penstock"))
 WITH_SPARK = {"demo", "ingest"}  # these are run by tests that have one
 ARGUMENTS = {
     "advise": ["web.t"],
+    "alter": ["web.t", "--add", "more int"],
+    "branch": ["web.t", "audit"],
+    "changes": ["web.t", "FIRST"],
     "compact": ["web.t"],
     "completion": ["bash"],
     "doctor": ["web.t"],

@@ -186,7 +186,7 @@ def merge(table: IcebergTable, merge: MergeBuilder) -> Done:
     if is_spark(merge.rows):
         done: Done = bridge.merge(table, merge)
         return done
-    return change_rows(table, prepare(table), merge.change(), dict(merge.properties), command="merge")
+    return change_rows(table, prepare(table), merge._change(), dict(merge.properties), command="merge")
 
 
 def by_predicate(table: IcebergTable, where: str | Expr) -> ByPredicate:
