@@ -27,8 +27,8 @@ from penstock.tables.iceberg.iceberg_table import IcebergTable
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-# Columns of rows that a statement changes; the rest are those of the table.
-OPERATION, FILE, PLACE = "__penstock_operation", "__penstock_file", "__penstock_place"
+# Columns of rows that a statement changes, which EXPLAIN shows; the rest are those of the table.
+OPERATION, FILE, PLACE = "operation on the row", "file of the row", "place of the row"
 REMOVED, UPDATED, ADDED = 1, 2, 3  # as Spark numbers them
 _COLLECTED_BYTES, _COLLECTED_ROWS = 128 << 20, 2_000_000
 _SEVERAL = "MERGE_CARDINALITY_VIOLATION"

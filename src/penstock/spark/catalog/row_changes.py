@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from penstock.lake.managed_table import ManagedTable
     from penstock.tables.source import Source
 
-_MATCHES = "__penstock_matches"  # a column of the rows of a DELETE
+_MATCHES = "matches the condition"  # a column of the rows of a DELETE, which EXPLAIN shows
 
 
 def change_rows(

@@ -80,6 +80,13 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces, Pro
     return load(table, message("load").with("micros", Long.valueOf(micros)));
   }
 
+  /** A table that a statement is about to change. */
+  public Table loadTable(Identifier table, Set privileges) throws NoSuchTableException {
+    Table target = loadTable(table);
+    WriteTarget.set((LakeTable) target);
+    return target;
+  }
+
   private Table load(Identifier table, Message message) throws NoSuchTableException {
     try {
       return new LakeTable(name, message.with("table", parts(table)).ask());

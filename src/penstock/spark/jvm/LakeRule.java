@@ -39,17 +39,18 @@ import scala.collection.immutable.Seq;
  * a table that carries the statement, for an append hands its rows to Python (`LakeWrite`).
  */
 public class LakeRule extends Rule {
-  private static final String MATCHES = "__penstock_matches";
-  private static final String FILE = "__penstock_file";
-  private static final String PLACE = "__penstock_place";
-  private static final String OPERATION = "__penstock_operation";
+  private static final String MATCHES = "matches the condition"; // EXPLAIN shows these names
+  private static final String FILE = "file of the row";
+  private static final String PLACE = "place of the row";
+  private static final String OPERATION = "operation on the row";
   private static final ObjectMapper MAPPER = new ObjectMapper();
 
   public Object apply(Object plan) {
-    return replaced((LogicalPlan) plan);
+    return apply((TreeNode) plan);
   }
 
   public TreeNode apply(TreeNode plan) {
+    WriteTarget.clear();
     return replaced((LogicalPlan) plan);
   }
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from penstock import errors
 from penstock.errors import LakeError, MissingError, PenstockError
 from penstock.formats.format_registry import FORMATS
-from penstock.spark.session.java_classes import new
+from penstock.spark.session.java_classes import call, new
 from penstock.spark.session.process import start
 
 if TYPE_CHECKING:
@@ -167,10 +167,23 @@ def _raise_own_errors() -> None:
         return
 
     def convert_exception(java_error: Any) -> Any:
-        return _own_error(java_error) or convert(java_error)
+        own = _own_error(java_error)
+        return _with_table(convert(java_error)) if own is None else own
 
     convert_exception.knows_penstock = True  # type: ignore[attr-defined]
     captured.convert_exception = convert_exception  # type: ignore[assignment]
+
+
+def _with_table(error: Any) -> Any:
+    """An error of Spark's, or a clearer one: of NULL among literals Spark tells while it plans, without the table."""
+    from pyspark import SparkContext
+
+    from penstock.spark.catalog.not_null import is_null_error, null_error
+
+    if not is_null_error(error) or SparkContext._gateway is None:
+        return error
+    target = call(SparkContext._gateway, "WriteTarget", "take")
+    return error if target is None else null_error(target, error)
 
 
 def _own_error(java_error: Any) -> Exception | None:
