@@ -169,7 +169,8 @@ class Catalog:
         return {"rows": self._questions.hold(rows._jdf)}
 
     def _partitions(self, lake: Lake, request: Request) -> Answer:
-        return {"rows": _version(request).partitions()}
+        listed = _version(request).partitions()
+        return {"rows": list(listed), "counts": list(listed.values())}
 
     def _stream(self, lake: Lake, request: Request) -> Answer:
         from penstock.spark.stream.stream_reader import register_feed

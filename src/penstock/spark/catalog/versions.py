@@ -38,6 +38,7 @@ HIDDEN = {
     PLACE: "_metadata.row_index",
 }
 _BRANCH, _TAG = "branch_", "tag_"  # before a name, behind that of a table, as in Iceberg
+_COUNTS = (("rows", "numRows"), ("files", "numFiles"), ("bytes", "totalSize"))
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -75,12 +76,21 @@ class TableVersion:
         rows: DataFrame = self.table.dataframe(spark)
         return rows.select("*", *(F.col(HIDDEN[name]).alias(name) for name in hidden)) if hidden else rows
 
-    def partitions(self) -> list[list[Any]]:
-        """The values of each partition, as JSON has them."""
+    def partitions(self) -> dict[tuple[Any, ...], dict[str, int]]:
+        """The values of each partition, as JSON has them, with its counts under the names that they have in Hive."""
         names = self.table.partition_schema().names
-        listed = self.table.partitions().select(names)
-        columns = [plain_values(listed.column(name).combine_chunks()) for name in names]
-        return [list(row) for row in dict.fromkeys(zip(*columns, strict=True))]
+        listed = self.table.partitions()
+        places = {name: listed.schema.get_all_field_indices(name) for name in listed.column_names}
+        # A field may be called `files` or `spec_id`: counts are the last columns, the spec's number is the first.
+        own = [places[name][-1 if name == "spec_id" else 0] for name in names]
+        columns = [plain_values(listed.column(i).combine_chunks()) for i in own]
+        numbers = {shown: listed.column(places[name][-1]).to_pylist() for name, shown in _COUNTS if name in places}
+        counts: dict[tuple[Any, ...], dict[str, int]] = {}
+        for i, values in enumerate(zip(*columns, strict=True)):
+            known = counts.setdefault(values, dict.fromkeys(numbers, 0))
+            for shown, column in numbers.items():
+                known[shown] += column[i]
+        return counts
 
     def feed(self, options: Mapping[str, str]) -> Feed:
         """What is new in the table, step by step."""

@@ -1,8 +1,9 @@
 package io.penstock;
 
-import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.HashMap;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
 
@@ -158,9 +159,15 @@ public class LakeTable
   }
 
   public InternalRow[] listPartitionIdentifiers(String[] names, InternalRow values) {
+    return (InternalRow[]) partitions(names, values).keySet().toArray(new InternalRow[0]);
+  }
+
+  /** What is known of partitions, by their values. */
+  private Map partitions(String[] names, InternalRow values) {
     StructType partitions = partitionSchema();
-    JsonNode rows = Message.at(new Message("partitions", lake).with("handle", handle).ask(), "rows");
-    ArrayList matching = new ArrayList();
+    JsonNode answer = new Message("partitions", lake).with("handle", handle).ask();
+    JsonNode rows = Message.at(answer, "rows");
+    LinkedHashMap matching = new LinkedHashMap();
     for (int i = 0; i < rows.size(); i++) {
       Object[] row = new Object[partitions.size()];
       for (int k = 0; k < row.length; k++) {
@@ -172,14 +179,16 @@ public class LakeTable
         matches &= java.util.Objects.equals(row[place], values.get(k, partitions.fields()[place].dataType()));
       }
       if (matches) {
-        matching.add(new GenericInternalRow(row));
+        matching.put(new GenericInternalRow(row), Message.at(Message.at(answer, "counts"), i));
       }
     }
-    return (InternalRow[]) matching.toArray(new InternalRow[0]);
+    return matching;
   }
 
+  /** The counts of a partition, under the names that they have in Hive. */
   public Map loadPartitionMetadata(InternalRow partition) {
-    return new HashMap();
+    Iterator counts = partitions(partitionSchema().fieldNames(), partition).values().iterator();
+    return counts.hasNext() ? Message.map((JsonNode) counts.next()) : new HashMap();
   }
 
   public void createPartition(InternalRow partition, Map properties) {
