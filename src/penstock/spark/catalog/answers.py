@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from cachetools import LRUCache
 
 from penstock.errors import (
     LakeError,
@@ -67,6 +70,7 @@ _NO_OPTIONS = {
     "end-snapshot-id": "readStream.table with option('from', …)",
     "where": "DataFrame.where(…), which prunes",
 }
+_SESSIONS = 16  # that asked last; they are kept alive
 _DEFAULT = "default"  # where JDBC clients begin; it can be used though it has no tables
 
 
@@ -75,6 +79,8 @@ class Catalog:
 
     def __init__(self, questions: Any) -> None:
         self._questions = questions
+        self._sessions: LRUCache[str, SparkSession] = LRUCache(_SESSIONS)
+        self._lock = threading.Lock()
 
     def answer(self, request: Request) -> Answer:
         """Execute a request; what it says of errors is left to the caller."""
@@ -224,10 +230,18 @@ class Catalog:
         return call_procedure(lake, request["name"], request["arguments"])
 
     def _session(self, java_session: Any) -> SparkSession:
+        """PySpark's object for a session of the JVM; making and attaching one costs as much as a small query."""
         from pyspark import SparkContext
         from pyspark.sql import SparkSession
 
-        return SparkSession(SparkContext.getOrCreate(), java_session)
+        name = java_session.sessionUUID()
+        with self._lock:
+            known = self._sessions.get(name)
+        if known is None:
+            known = SparkSession(SparkContext.getOrCreate(), java_session)
+            with self._lock:
+                self._sessions[name] = known
+        return known
 
 
 def error_kind(error: PenstockError) -> str:

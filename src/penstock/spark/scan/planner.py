@@ -29,6 +29,7 @@ from penstock.errors import PenstockError
 from penstock.expr.kernels.physical import from_arrow
 from penstock.expr.types import is_decimal, is_float
 from penstock.prune.plan_report import Report
+from penstock.spark.scan.threads import Threads
 from penstock.spark.session.session import remember_error
 
 File = Sequence[Any]  # path, size, time of change in milliseconds
@@ -52,6 +53,7 @@ _lock = threading.Lock()
 _FETCH_MILLIS = 10_000
 _AT_ONCE = 32
 _OF_CATALOG = '{"verb":'
+_READS = tuple(f'{_OF_CATALOG}"{verb}"' for verb in ("open", "load", "read"))  # these leave nothing behind in a thread
 
 
 def answer(request: str, catalog: Any) -> str:
@@ -81,6 +83,7 @@ class Answering(threading.Thread):
         self._questions = questions
         self._catalog = Catalog(questions)
         self._pool = ThreadPoolExecutor(_AT_ONCE, "penstock-planning")
+        self._threads = Threads("penstock-catalog")
 
     def run(self) -> None:
         """Fetch one question after the other."""
@@ -89,13 +92,14 @@ class Answering(threading.Thread):
                 text = self._questions.fetch(_FETCH_MILLIS)
                 if text is not None:
                     self._dispatch(*text.split(" ", 1))
+        self._threads.stop()
 
     def _dispatch(self, number: str, text: str) -> None:
         if number == "0":
             forget(text)
         elif text.startswith(_OF_CATALOG):
             # it may run Spark jobs, which ask questions themselves: no pool is large enough
-            threading.Thread(target=self._answer, args=(number, text), name="penstock-catalog", daemon=True).start()
+            self._threads.run(lambda: self._answer(number, text), is_kept=text.startswith(_READS))
         else:
             self._pool.submit(self._answer, number, text)
 

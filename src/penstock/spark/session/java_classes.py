@@ -13,6 +13,7 @@ import threading
 import zipfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -24,16 +25,32 @@ _RESOURCE = "org.codehaus.commons.compiler.util.resource.Resource"
 _OPTIONAL = re.compile(r"^ *// if (\w+)\.(\w+)\n.*?^ *// end\n", re.MULTILINE | re.DOTALL)
 _URL_LOADER = "org.apache.spark.util.MutableURLClassLoader"
 _lock = threading.Lock()
-_loaders: dict[int, tuple[Any, Any]] = {}
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What was found in the JVM of a gateway: to look for it again is several messages each time."""
+
+    gateway: Any
+    loader: Any
+    lists: Any  # java.util.ArrayList
+    constructors: dict[tuple[str, int], Any] = field(default_factory=dict)
+
+
+_known: dict[int, _Known] = {}
+
+
+def _known_of(gateway: Any) -> _Known:
+    with _lock:
+        known = _known.get(id(gateway))
+        if known is None or known.gateway is not gateway:
+            known = _known[id(gateway)] = _Known(gateway, _loaded(gateway.jvm), gateway.jvm.java.util.ArrayList)
+    return known
 
 
 def java_class(gateway: Any, name: str) -> Any:
     """A compiled class (`java.lang.Class`) in the JVM of a gateway; `Outer$Inner` for nested ones."""
-    with _lock:
-        known = _loaders.get(id(gateway))
-        if known is None or known[0] is not gateway:
-            known = _loaders[id(gateway)] = (gateway, _loaded(gateway.jvm))
-    return known[1].loadClass(f"io.penstock.{name}")
+    return _known_of(gateway).loader.loadClass(f"io.penstock.{name}")
 
 
 def _loaded(jvm: Any) -> Any:
@@ -126,13 +143,15 @@ def call(gateway: Any, name: str, method: str, *arguments: Any) -> Any:
 
 def new(gateway: Any, name: str, *arguments: Any) -> Any:
     """An object of a compiled class, made by its public constructor with as many parameters."""
-    constructors = java_class(gateway, name).getConstructors()
-    fitting = next(c for c in constructors if c.getParameterCount() == len(arguments))
-    return fitting.newInstance(_objects(gateway, arguments))
+    known, key = _known_of(gateway).constructors, (name, len(arguments))
+    if key not in known:
+        constructors = java_class(gateway, name).getConstructors()
+        known[key] = next(c for c in constructors if c.getParameterCount() == len(arguments))
+    return known[key].newInstance(_objects(gateway, arguments))
 
 
 def _objects(gateway: Any, values: Iterable[Any]) -> Any:
-    objects = gateway.jvm.java.util.ArrayList()  # py4j puts Python objects into lists, but not into arrays
+    objects = _known_of(gateway).lists()  # py4j puts Python objects into lists, but not into arrays
     for value in values:
         objects.add(value)
     return objects.toArray()

@@ -31,7 +31,7 @@ _NO_FIELD_IDS = "doesn't contain any field Ids"  # what Spark says of a file tha
 _NESTED_UUID = re.compile(r"PARQUET_TYPE_ILLEGAL\].*\(UUID\)")  # what Spark's row reader says of a list of uuids
 _MISSING = re.compile(r"FAILED_READ_FILE\.FILE_NOT_EXIST\].*?reading file (.+?)\.\s+File does not exist", re.DOTALL)
 _FROM_PYTHON = re.compile(r"^penstock\.[\w.]*?(\w+): (.*)$", re.MULTILINE)
-_HAS_SOURCE = "_penstock_has_source"
+_ATTACHED = "_penstock_is_attached"  # set on PySpark's object of a session
 _REGISTERED_SOURCES = "runtimeDataSourceBuilders"  # of Spark's DataSourceManager
 _errors: dict[str, Exception] = {}
 _numbers = itertools.count(1)
@@ -78,15 +78,20 @@ def attach(spark: SparkSession, lake: Lake | str | None = None, name: str = _LAK
     With a lake, or the path of its warehouse, its tables are those of a catalog of this name:
     `spark.sql("SELECT … FROM lake.web.events")`.
     """
-    _register_source(spark)
+    is_attached = getattr(spark, _ATTACHED, False)
+    if not is_attached:
+        _register_source(spark)
     if is_connect(spark):
         if lake is not None:
             raise PenstockError("Spark Connect has no JVM here to add a catalog to", hint="use a classic session")
+        setattr(spark, _ATTACHED, True)
         return spark
     gateway = gateway_of(spark)
     _answer_questions(gateway)
     _raise_own_errors()
-    new(gateway, "PlanEarly$Builder").attach(spark._jsparkSession.extensions())
+    if not is_attached:
+        new(gateway, "PlanEarly$Builder").attach(spark._jsparkSession.extensions())
+        setattr(spark, _ATTACHED, True)
     if lake is not None:
         from penstock.lake.lake import connect
         from penstock.spark.catalog.lakes import attach_lake
@@ -96,12 +101,10 @@ def attach(spark: SparkSession, lake: Lake | str | None = None, name: str = _LAK
 
 
 def _register_source(spark: SparkSession) -> None:
-    """Make `format("penstock")` known, once for a session."""
+    """Make `format("penstock")` known."""
     from penstock.spark.write.data_source import PenstockSource
 
-    if not getattr(spark, _HAS_SOURCE, False):
-        register(spark, PenstockSource)
-        setattr(spark, _HAS_SOURCE, True)
+    register(spark, PenstockSource)
 
 
 def register(spark: SparkSession, source: type[DataSource]) -> None:
