@@ -49,6 +49,9 @@ class Relations(Protocol):
     def rows(self, spark: Any, where: str | None) -> Any:
         """All rows as a lazy DataFrame; `where` only tells which files will be asked for."""
 
+    def rows_with_partitions(self, spark: Any) -> Any:
+        """All rows, and behind them the spec and the partition of the file of each."""
+
     def planned_rows(self, spark: Any, where: str) -> Any:
         """The matching rows on Spark Connect, from the files of a plan made now."""
 

@@ -16,13 +16,17 @@ from penstock.spark.catalog.computed_changes import FILE, PLACE
 from penstock.spark.catalog.layouts import layout_options
 from penstock.spark.catalog.row_changes import change_rows
 from penstock.spark.catalog.table_facts import facts, spark_schema
+from penstock.spark.scan.iceberg_partition import PARTITION_OF_FILE, SPEC_OF_FILE, PartitionColumns
 from penstock.spark.scan.planner import plain_values
+from penstock.spark.session.session import attach
 from penstock.stream.feed import Feed
 from penstock.stream.stream_options import as_options
 from penstock.tables.hive.hive_table import HiveTable
+from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.metadata.branch import refs_of
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from penstock.lake.lake import Lake
@@ -34,6 +38,8 @@ HIDDEN = {
     "_file": "_metadata.file_path",
     "_pos": "_metadata.row_index",
     "_metadata": "_metadata",
+    "_spec_id": f"`{SPEC_OF_FILE}`",
+    "_partition": f"`{PARTITION_OF_FILE}`",
     FILE: "_metadata.file_path",
     PLACE: "_metadata.row_index",
 }
@@ -59,7 +65,17 @@ class TableVersion:
         by = self.table.partition_fields()
         name = f"{self.name}.{_BRANCH}{self.branch}" if self.branch else self.name
         own = facts(name, key, schema, by, {**self.table.properties(), **self._place()})
-        return {**own, "partitions": spark_schema(self.table.partition_schema(), {})}
+        return {
+            **own,
+            "partitions": spark_schema(self.table.partition_schema(), {}),
+            "partition": spark_schema(self._partition(), {}),
+        }
+
+    def _partition(self) -> pa.Schema:
+        """The type of the hidden column `_partition`."""
+        if isinstance(self.table, IcebergTable):
+            return PartitionColumns.of(self.table.version).struct()
+        return self.table.partition_schema()
 
     def _place(self) -> dict[str, str]:
         """For SHOW CREATE TABLE: whose table it is, and whether the catalog chose its folder, which is left out."""
@@ -73,8 +89,13 @@ class TableVersion:
         """All rows; `hidden` columns, which are not in the schema, come behind."""
         from pyspark.sql import functions as F
 
-        rows: DataFrame = self.table.dataframe(spark)
-        return rows.select("*", *(F.col(HIDDEN[name]).alias(name) for name in hidden)) if hidden else rows
+        rows: DataFrame
+        columns = [F.col(HIDDEN[name]).alias(name) for name in hidden]
+        if {"_spec_id", "_partition"}.isdisjoint(hidden):
+            rows = self.table.dataframe(spark)
+            return rows.select("*", *columns) if hidden else rows
+        rows = self.table.relations().rows_with_partitions(attach(spark))
+        return rows.select("*", *columns).drop(SPEC_OF_FILE, PARTITION_OF_FILE)
 
     def partitions(self) -> dict[tuple[Any, ...], dict[str, int]]:
         """The values of each partition, as JSON has them, with its counts under the names that they have in Hive."""
@@ -133,8 +154,7 @@ def version_of(lake: Lake, parts: Sequence[str], version: str | None, micros: in
                 raise LakeError(f"{name} has no tag {ref!r}", hint=f"there are: {', '.join(tags) or 'none'}")
             return TableVersion(lake, name, own.at(ref), True)
         return TableVersion(lake, name, own.at_branch(ref), False, branch=ref)
-    name = table_name(lake, parts)
-    table = lake.table(name)
+    name, table = _opened(lake, parts)
     if version is not None:
         return TableVersion(lake, name, table.at(as_snapshot(version)), True)
     if micros is not None:
@@ -154,6 +174,20 @@ def ref_of(lake: Lake, parts: Sequence[str]) -> tuple[str, str, str] | None:
         return None
     name = table_name(lake, parts[:-1])
     return (name, kind, parts[-1][len(kind) :]) if lake.has_table(name) else None
+
+
+def _opened(lake: Lake, parts: Sequence[str]) -> tuple[str, Source]:
+    """A table and its name as the lake spells it; the catalog is asked once where that is the name as it is written."""
+    name = ".".join(parts)
+    if is_name(parts):
+        try:
+            return name, lake.table(name)
+        except TableNotFoundError:
+            alike = table_name(lake, parts)
+            if alike == name:
+                raise
+            return alike, lake.table(alike)
+    raise TableNotFoundError(f"no table {name!r}", hint="write namespace.name")
 
 
 def is_name(parts: Sequence[str]) -> bool:

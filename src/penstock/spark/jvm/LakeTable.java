@@ -1,5 +1,6 @@
 package io.penstock;
 
+import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.Iterator;
@@ -144,12 +145,19 @@ public class LakeTable
   }
 
   public MetadataColumn[] metadataColumns() {
-    return new MetadataColumn[] {
-      new Hidden(LakeOperation.FILE, DataTypes.StringType, false, "the file of the row"),
-      new Hidden(LakeOperation.PLACE, DataTypes.LongType, false, "the place of the row in its file"),
-      new Hidden("_metadata", StructType$.MODULE$.apply(new ParquetFileFormat().metadataSchemaFields()), true,
-          "of Spark's reader")
-    };
+    ArrayList columns = new ArrayList();
+    columns.add(new Hidden(LakeOperation.FILE, DataTypes.StringType, false, "the file of the row"));
+    columns.add(new Hidden(LakeOperation.PLACE, DataTypes.LongType, false, "the place of the row in its file"));
+    StructType ofSpark = StructType$.MODULE$.apply(new ParquetFileFormat().metadataSchemaFields());
+    columns.add(new Hidden("_metadata", ofSpark, true, "of Spark's reader"));
+    if (facts.has("partition")) {
+      StructType partition = (StructType) DataType.fromJson(Message.text(facts, "partition"));
+      columns.add(new Hidden("_spec_id", DataTypes.IntegerType, true, "by which spec the file is partitioned"));
+      if (partition.size() > 0) {
+        columns.add(new Hidden("_partition", partition, true, "the partition of the file"));
+      }
+    }
+    return (MetadataColumn[]) columns.toArray(new MetadataColumn[0]);
   }
 
   // Partitions: shown, and changed by the rows only

@@ -82,6 +82,7 @@ public class PlannedFiles {
     StructField[] fields = partitions.fields();
     ArrayList directories = new ArrayList();
     long bytes = 0;
+    int dropped = 0;
     for (JsonNode group : Message.at(answer, "partitions")) {
       Object[] values = new Object[fields.length];
       for (int k = 0; k < fields.length; k++) {
@@ -95,13 +96,25 @@ public class PlannedFiles {
           bytes += Message.at(file, 1).asLong();
         }
         directories.add(new PartitionDirectory(row, Seqs.seqOf(statuses)));
+      } else {
+        dropped += Message.at(group, "files").size();
       }
     }
     HashSet withoutNan = new HashSet();
     for (JsonNode column : Message.at(answer, "withoutNan")) {
       withoutNan.add(column.asText());
     }
-    return new PlannedFiles(Seqs.seqOf(directories), bytes, Message.at(answer, "summary").asText(), withoutNan);
+    String summary = less(Message.at(answer, "summary").asText(), dropped);
+    return new PlannedFiles(Seqs.seqOf(directories), bytes, summary, withoutNan);
+  }
+
+  /** The line for people, where files were left out here: by columns that only the scan has, such as `_spec_id`. */
+  private static String less(String summary, int dropped) {
+    int end = summary.indexOf(' ');
+    if (dropped == 0 || end <= 0) {
+      return summary;
+    }
+    return Integer.parseInt(summary.substring(0, end)) - dropped + summary.substring(end) + ", " + dropped + " by _partition";
   }
 
   private static FileStatusWithMetadata status(JsonNode file) {

@@ -38,6 +38,7 @@ from penstock.spark.scan.hive_shredded import (
     unexpected,
     with_sidecars,
 )
+from penstock.spark.scan.iceberg_partition import PARTITION_OF_FILE, SPEC_OF_FILE
 from penstock.spark.scan.planner import as_answer, by_partition, plain_values, summary_of
 from penstock.spark.scan.relation import of_format, relation
 from penstock.spark.scan.translate import translate
@@ -103,6 +104,12 @@ class HiveRelations:
             rows = _relation(HiveFiles(table, file_format, bucket, kind, others), spark)
             parts.append(with_sidecars(rows, table, kind or (), spark))
         return reduce(lambda left, right: left.unionAll(right), parts)
+
+    def rows_with_partitions(self, spark: SparkSession) -> DataFrame:
+        """All rows, and behind them the spec and the partition of the file of each: a layout has one spec."""
+        values = [F.col(quote_name(column.name)) for column in self.table.columns]
+        added = [F.lit(0).alias(SPEC_OF_FILE), F.struct(*values).alias(PARTITION_OF_FILE)]
+        return self.rows(spark, None).select("*", *added)
 
     def planned_rows(self, spark: SparkSession, where: str) -> DataFrame:
         """The files of a plan made now, read by Spark with the table's own schema."""

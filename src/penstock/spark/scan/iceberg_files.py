@@ -30,6 +30,7 @@ from penstock.spark.scan.iceberg_deletes import LiveDeletes, deleted_positions, 
 from penstock.spark.scan.iceberg_footers import Footer, ids_in, read_footer
 from penstock.spark.scan.iceberg_names import ABSENT, DELETED, LISTED
 from penstock.spark.scan.iceberg_nan import columns_without_nan
+from penstock.spark.scan.iceberg_partition import PartitionColumns
 from penstock.spark.scan.iceberg_shredded import MapClass
 from penstock.spark.scan.iceberg_storage import Places, spark_path
 from penstock.spark.scan.planner import as_answer, by_partition, plain_values, summary_of
@@ -94,6 +95,7 @@ class Branch:
     has_ids: bool | None  # None: it has no name mapping, so all files must
     hidden: tuple[str, ...]
     maps: MapClass | None  # None: the table has no sidecars
+    partition: PartitionColumns | None  # None: nobody asks how files are partitioned
     places: Places = field(repr=False)
     memory: Memory = field(repr=False, compare=False)
 
@@ -135,6 +137,8 @@ class Branch:
         if not paths:
             return
         values = [*self._values(judgement, kept), *self._hidden(judgement, kept, paths, footers)]
+        if self.partition is not None:
+            values += self.partition.values(judgement, kept)
         keys += zip(*values, strict=True) if values else [()] * len(paths)
         files += [(spark_path(p), n, 0) for p, n in zip(paths, sizes.take(pa.array(kept)).to_pylist(), strict=True)]
 

@@ -43,7 +43,7 @@ DELETED = "__penstock_deleted"  # the positions that are gone, of a file
 LISTED = "__penstock_listed"  # the numbers of the equality deletes that apply to a file
 ABSENT = "__penstock_absent"  # which columns with a default a file does not have
 NUMBER = "__penstock_number"  # the number of an equality delete file
-_RESERVED = frozenset({"_metadata", DELETED, LISTED, ABSENT, NUMBER})
+_RESERVED = frozenset({"_metadata", "_spec_id", DELETED, LISTED, ABSENT, NUMBER})
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ deletes and no such differences is one relation, without a Union.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import product
@@ -22,6 +22,7 @@ from typing import Any
 from pyiceberg.types import NestedField
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructField
 
 from penstock.formats.file_format import FileFormat
 from penstock.formats.format_registry import FORMATS
@@ -30,6 +31,7 @@ from penstock.spark.scan.iceberg_connect import connect_dataframe
 from penstock.spark.scan.iceberg_deletes import EqualityDelete, EqualityFiles, LiveDeletes, key_fields, live_deletes
 from penstock.spark.scan.iceberg_files import Branch, memory_of
 from penstock.spark.scan.iceberg_names import ABSENT, DELETED, LISTED, NUMBER, Naming, names_by_id, names_of_mapping
+from penstock.spark.scan.iceberg_partition import PartitionColumns
 from penstock.spark.scan.iceberg_shredded import map_classes, sidecar_columns
 from penstock.spark.scan.iceberg_storage import Places, places_of
 from penstock.spark.scan.planner import RelationFiles
@@ -54,6 +56,12 @@ class IcebergRelations:
         find_field_ids(spark)
         return Scan(self.table, spark, live_deletes(self.table.version, self.table.sources)).rows()
 
+    def rows_with_partitions(self, spark: SparkSession) -> DataFrame:
+        """All rows, and behind them the spec and the partition of the file of each."""
+        find_field_ids(spark)
+        deletes = live_deletes(self.table.version, self.table.sources)
+        return Scan(self.table, spark, deletes, PartitionColumns.of(self.table.version)).rows()
+
     def planned_rows(self, spark: SparkSession, where: str) -> DataFrame:
         """The rows of the files that a filter needs, read by field id."""
         return connect_dataframe(self.table, spark, where)
@@ -66,6 +74,7 @@ class Scan:
     table: IcebergTable
     spark: SparkSession
     deletes: LiveDeletes
+    partition: PartitionColumns | None = None  # columns that are shown behind those of the table
 
     @cached_property
     def places(self) -> Places:
@@ -76,8 +85,8 @@ class Scan:
         """All rows of the table."""
         branches = list(self.branches())
         if len(branches) == 1:
-            return self.part(branches[0])
-        parts = [self.part(branch, *self._metadata) for branch in branches]
+            return self.part(branches[0], *self._more)
+        parts = [self.part(branch, *self._more, *self._metadata) for branch in branches]
         union = reduce(lambda left, right: left.unionAll(right), parts)
         if not self._metadata:
             return union
@@ -95,6 +104,11 @@ class Scan:
         rows = project(plan.output().init(), plan)
         rows.setTagValue(project.hiddenOutputTag(), plan.output().takeRight(1))
         return DataFrame(sql.classic.Dataset.ofRows(self.spark._jsparkSession, rows), self.spark)
+
+    @cached_property
+    def _more(self) -> list[Column]:
+        """The columns that are shown behind those of the table."""
+        return [] if self.partition is None else self.partition.shown()
 
     @cached_property
     def _metadata(self) -> tuple[Any, ...]:
@@ -119,7 +133,7 @@ class Scan:
                 hidden.append(ABSENT)
             yield Branch(
                 self.table.context.timezone, shape, specs, file_format, dirty, has_ids, tuple(hidden), kind,
-                self.places, memory,
+                self.partition, self.places, memory,
             )  # fmt: skip
 
     def _namings(self, mapping: Any) -> list[tuple[Naming, bool | None]]:
@@ -134,7 +148,8 @@ class Scan:
 
     def part(self, branch: Branch, *more: Any) -> DataFrame:
         """The rows of one branch, as the table's columns, with more behind them."""
-        rows = self._relation(self._key(branch), branch, branch.file_format, branch.shape, branch.hidden)
+        more_of_files = () if self.partition is None else self.partition.hidden.fields
+        rows = self._relation(self._key(branch), branch, branch.file_format, branch.shape, branch.hidden, more_of_files)
         if DELETED in branch.hidden:
             rows = rows.where(self._alive())
         shown = [self._shown(branch.shape, field) for field in self.table.version.columns.schema.fields]
@@ -147,14 +162,23 @@ class Scan:
         kind = {None: "", False: " clean", True: " with deletes"}[branch.dirty]
         ids = "" if branch.has_ids is not False else " by name"
         maps = "" if branch.maps is None else f" sidecars {' '.join(state.name for state in branch.maps.states)}"
-        return f"{self.table.key} specs {','.join(map(str, sorted(branch.specs)))}{kind}{ids}{maps}"
+        by = "" if self.partition is None else " by file"
+        return f"{self.table.key} specs {','.join(map(str, sorted(branch.specs)))}{kind}{ids}{maps}{by}"
 
     def _relation(
-        self, key: str, source: RelationFiles, file_format: FileFormat, shape: Shape, hidden: tuple[str, ...]
+        self,
+        key: str,
+        source: RelationFiles,
+        file_format: FileFormat,
+        shape: Shape,
+        hidden: tuple[str, ...],
+        more: Iterable[StructField] = (),
     ) -> DataFrame:
         partitions = shape.partitions()
         for name in hidden:
             partitions = partitions.add(name, {ABSENT: "long", NUMBER: "integer"}.get(name, "binary"))
+        for field in more:
+            partitions = partitions.add(field)
         session = self.spark._jsparkSession
         of_files, data = (session.parseDataType(kind.json()) for kind in (partitions, shape.data()))
         options = self.places.options | (FIELD_IDS if shape.naming.by_id else {})
@@ -169,8 +193,11 @@ class Scan:
         shown: Any = shape.column(self.spark, field)
         if name is None and field.field_id in shape.values and shape.names(field)[0] == field.name:
             return shown
-        empty = gateway_of(self.spark).jvm.org.apache.spark.sql.types.Metadata.empty()
-        return Column(getattr(shown._jc, "as")(name or field.name, empty))
+        return Column(getattr(shown._jc, "as")(name or field.name, self._no_metadata))
+
+    @cached_property
+    def _no_metadata(self) -> Any:
+        return gateway_of(self.spark).jvm.org.apache.spark.sql.types.Metadata.empty()
 
     def _contains(self, bitmap: Any, number: Any) -> Any:
         return Column(call(gateway_of(self.spark), "Deleted", "contains", bitmap._jc, number._jc))
