@@ -284,3 +284,24 @@ def test_equal_scans_with_deletes_are_reused(spark: SparkSession, tmp_path: Path
     query = counts().union(counts())
     query.collect()
     assert read_by(query).reused == 1
+
+
+def test_rows_that_stay_know_the_spec_and_the_partition_of_their_file(spark: SparkSession, tmp_path: Path) -> None:
+    """The hidden columns `_spec_id` and `_partition`; and plans show no internal names."""
+    table = two_specs(tmp_path)
+    delete_positions(table, {file.file_path: [0] for file in data_files(table)})
+    delete_equal(table, pa.table({"n": pa.array([3], pa.int32())}), [3])
+    opened_table = opened(tmp_path)
+    rows = opened_table.relations().rows_with_partitions(spark)
+    columns = ["id", "`spec of the file`", "`partition of the file`.app"]
+    places = {
+        i: (file.spec_id, file.partition[0] if file.spec_id else None)
+        for file in data_files(table)
+        for i in ids_in(table, file.file_path)
+    }
+    staying = opened_table.arrow()["id"].to_pylist()
+    assert sorted(map(tuple, rows.select(*columns).collect())) == sorted((i, *places[i]) for i in staying)
+    of_a = rows.where("`partition of the file`.app = 'a'")
+    assert sorted(row.id for row in of_a.collect()) == sorted(i for i in staying if places[i] == (1, "a"))
+    assert sum(read_by(of_a).files) == 1
+    assert "__penstock" not in rows._jdf.queryExecution().toString()

@@ -136,7 +136,7 @@ class Shape:
         if field.field_id not in self.flagged:
             return value
         bit = 1 << self.flagged.index(field.field_id)
-        return f"if(({ABSENT} & {bit}L) <> 0, {default_sql(field)}, {value})"
+        return f"if(({quote_name(ABSENT)} & {bit}L) <> 0, {default_sql(field)}, {value})"
 
     def _named(self, raw: str, field: NestedField) -> str:
         """A column whose fields have the table's names.

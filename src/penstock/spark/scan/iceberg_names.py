@@ -39,10 +39,11 @@ from pyiceberg.types import NestedField
 
 from penstock.errors import LakeError
 
-DELETED = "__penstock_deleted"  # the positions that are gone, of a file
-LISTED = "__penstock_listed"  # the numbers of the equality deletes that apply to a file
-ABSENT = "__penstock_absent"  # which columns with a default a file does not have
-NUMBER = "__penstock_number"  # the number of an equality delete file
+# Columns that come with files besides the table's own; plans show them.
+DELETED = "deleted positions of the file"
+LISTED = "deletes by value of the file"  # the numbers of those that apply to it
+ABSENT = "absent fields of the file"  # which columns with a default it does not have
+NUMBER = "number of the delete by value"
 _RESERVED = frozenset({"_metadata", "_spec_id", DELETED, LISTED, ABSENT, NUMBER})
 
 

@@ -42,7 +42,7 @@ from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.manifest.manifest_list import files_in
 
 _SMALL = 64 << 20  # bytes of delete files that are broadcast without asking
-_KEY, _GONE = "__penstock_key_", "__penstock_gone_"
+_KEY, _GONE = "value of field ", "deleted value of field "
 
 
 @dataclass(frozen=True)
