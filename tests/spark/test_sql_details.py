@@ -143,9 +143,9 @@ def test_plans_show_no_internal_names(session: SparkSession, sql: Sql, name: str
 def test_what_show_create_table_prints_is_executed_as_it_stands(sql: Sql, lake: penstock.Lake, name: str) -> None:
     """Spark 4.3 writes `STRING COLLATE UTF8_BINARY`, which is its plain string, for tables of any kind."""
     sql(
-        f"""CREATE TABLE {name} (id bigint NOT NULL COMMENT 'unique', app string COMMENT 'it''s', ts timestamp,
+        rf"""CREATE TABLE {name} (id bigint NOT NULL COMMENT 'unique', app string COMMENT 'it\'s', ts timestamp,
         s struct<a: string, `b c`: map<string, array<string>>> NOT NULL, d decimal(10, 2), n timestamp_ntz)
-        PARTITIONED BY (app, days(ts), bucket(4, id)) COMMENT 'some "rows"' TBLPROPERTIES ('own' = 'it''s')"""
+        PARTITIONED BY (app, days(ts), bucket(4, id)) COMMENT 'some "rows"' TBLPROPERTIES ('own' = 'it\'s')"""
     )
     ((text,),) = sql(f"SHOW CREATE TABLE {name}")
     described, schema = sql(f"DESCRIBE {name}"), lake.table(f"web.{name}").table.schema()

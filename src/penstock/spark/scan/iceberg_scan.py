@@ -112,9 +112,12 @@ class Scan:
 
     @cached_property
     def _metadata(self) -> tuple[Any, ...]:
-        """What Spark knows of each row's file; nothing where the table has a column of that name."""
+        """What Spark knows of each row's file; nothing where the table has a column of that name.
+
+        Under another id than the relation's own, or Spark 4.0 puts it once more into the first part of a Union.
+        """
         taken = any(field.name.lower() == "_metadata" for field in self.table.version.columns.schema.fields)
-        return () if taken else (F.col("_metadata"),)
+        return () if taken else (F.col("_metadata").alias("_metadata"),)
 
     def branches(self) -> Iterator[Branch]:
         """The relations, those with the most partition columns first."""
