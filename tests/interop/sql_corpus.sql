@@ -2187,3 +2187,54 @@ MERGE INTO strict USING (SELECT 2L AS id, 'b' AS v) u ON strict.id = u.id WHEN N
 SELECT * FROM strict ORDER BY id;
 -> 1 | a
 -> 2 | b
+
+-- group: hidden_columns
+CREATE TABLE t (id bigint, app string, ts timestamp) USING iceberg PARTITIONED BY (app, days(ts), bucket(4, id), truncate(1, app));
+INSERT INTO t VALUES (1, 'a', TIMESTAMP '2026-05-01 10:00:00'), (2, NULL, NULL), (3, 'bb', TIMESTAMP '1969-12-31 23:00:00');
+SELECT id, _spec_id, _partition FROM t;
+-> 1 | 0 | (app=a, ts_day=2026-05-01, id_bucket=0, app_trunc=a)
+-> 2 | 0 | (app=NULL, ts_day=NULL, id_bucket=0, app_trunc=NULL)
+-> 3 | 0 | (app=bb, ts_day=1969-12-31, id_bucket=3, app_trunc=b)
+SELECT id, _pos, _partition.app_trunc FROM t WHERE id > 1;
+-> 2 | 0 | NULL
+-> 3 | 0 | b
+SELECT id FROM t WHERE _partition.app = 'a';
+-> 1
+SELECT id FROM t WHERE _partition.ts_day < DATE '1970-01-01';
+-> 3
+SELECT count(*) FROM t WHERE _partition.app IS NULL;
+-> 1
+SELECT count(*) FROM t WHERE _spec_id = 0 AND _partition.id_bucket >= 0;
+-> 3
+SELECT count(*) FROM t WHERE _spec_id > 0;
+-> 0
+SELECT _partition.app, count(*) FROM t GROUP BY _partition.app;
+-> NULL | 1
+-> a | 1
+-> bb | 1
+SELECT a.id FROM t a JOIN t b ON a._partition.app = b.app WHERE b._spec_id = 0;
+-> 1
+-> 3
+ALTER TABLE t RENAME COLUMN app TO application;
+SELECT id, _partition.app FROM t WHERE application = 'bb';
+-> 3 | bb
+DELETE FROM t WHERE _partition.app = 'a';
+-> error
+SELECT id FROM t;
+-> 1
+-> 2
+-> 3
+SELECT _partition.nope FROM t;
+-> error
+CREATE TABLE hours_and_months (h timestamp, m date, y date, d decimal(10, 2)) USING iceberg PARTITIONED BY (hours(h), months(m), years(y), truncate(10, d));
+INSERT INTO hours_and_months VALUES (TIMESTAMP '2026-05-01 10:30:00', DATE '2026-05-01', DATE '1969-01-01', 12.34);
+SELECT _partition FROM hours_and_months;
+-> (h_hour=493786, m_month=676, y_year=-1, d_trunc=12.30)
+CREATE TABLE plain (id int) USING iceberg;
+INSERT INTO plain VALUES (1);
+SELECT id, _spec_id FROM plain;
+-> 1 | 0
+CREATE TABLE own (`_spec_id` int, app string) USING iceberg PARTITIONED BY (app);
+INSERT INTO own VALUES (7, 'a'), (8, 'b');
+SELECT _partition.app FROM own WHERE app = 'b';
+-> b

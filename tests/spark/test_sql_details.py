@@ -154,7 +154,7 @@ def test_what_show_create_table_prints_is_executed_as_it_stands(sql: Sql, lake: 
     assert sql(f"DESCRIBE {name}") == described
     assert lake.table(f"web.{name}").table.schema() == schema
     assert sql(f"SHOW CREATE TABLE {name}") == [(text,)]
-    sql(f"INSERT INTO {name} VALUES (1, 'a', now(), named_struct('a', 'x', 'b c', map()), 1, NULL)")
+    sql(f"INSERT INTO {name} VALUES (1, 'a', now(), named_struct('a', 'x', 'b c', map('k', array('v'))), 1, NULL)")
     assert sql(f"SELECT id FROM {name} WHERE app = 'a' AND s.a = 'x'") == [(1,)]
 
 
