@@ -104,7 +104,6 @@ CONDITIONS = [
     "EXISTS (SELECT 1 FROM plain_rows p WHERE p.n = t.n + 1)",
     "true",
     "false",
-    "NULL",
     "n = n",
     "n <> n",
     "n IS NOT DISTINCT FROM 1",

@@ -1,5 +1,8 @@
 package io.penstock;
 
+import java.util.ArrayList;
+
+import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.read.ScanBuilder;
@@ -35,6 +38,18 @@ public class LakeOperation implements SupportsDelta, RowLevelOperationBuilder {
 
   public NamedReference[] rowId() {
     return new NamedReference[] {Expressions.column(FILE), Expressions.column(PLACE)};
+  }
+
+  /** Columns that conditions may name; a merge would compute them for all rows. */
+  public NamedReference[] requiredMetadataAttributes() {
+    MetadataColumn[] hidden = command == RowLevelOperation.Command.MERGE ? new MetadataColumn[0] : table.metadataColumns();
+    ArrayList names = new ArrayList();
+    for (int i = 0; i < hidden.length; i++) {
+      if (!hidden[i].name().equals(FILE) && !hidden[i].name().equals(PLACE)) {
+        names.add(Expressions.column(hidden[i].name()));
+      }
+    }
+    return (NamedReference[]) names.toArray(new NamedReference[0]);
   }
 
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {

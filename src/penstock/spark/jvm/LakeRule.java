@@ -39,7 +39,6 @@ import scala.collection.immutable.Seq;
  * a table that carries the statement, for an append hands its rows to Python (`LakeWrite`).
  */
 public class LakeRule extends Rule {
-  private static final String MATCHES = "matches the condition"; // EXPLAIN shows these names
   private static final String FILE = "file of the row";
   private static final String PLACE = "place of the row";
   private static final String OPERATION = "operation on the row";
@@ -55,9 +54,8 @@ public class LakeRule extends Rule {
   }
 
   private static LogicalPlan replaced(LogicalPlan plan) {
-    if (plan instanceof DeleteFromTable) {
-      LogicalPlan target = uncached(((DeleteFromTable) plan).table());
-      return table(target) == null ? plan : delete((DataSourceV2Relation) target, ((DeleteFromTable) plan).condition());
+    if (plan instanceof DeleteFromTable) { // of all rows: others are in a `WriteDelta`
+      return (LogicalPlan) Copies.with(plan, 0, uncached(((DeleteFromTable) plan).table()));
     }
     if (plan instanceof WriteDelta && table((LogicalPlan) (Object) ((WriteDelta) plan).originalTable()) != null) {
       return changes((WriteDelta) plan);
@@ -84,7 +82,7 @@ public class LakeRule extends Rule {
       return new LocalRelation(PlannedFiles.seq(new ArrayList()), PlannedFiles.seq(new ArrayList()), false, scala.Option.empty());
     }
     if (plan instanceof DataSourceV2Relation && table(plan) != null) {
-      return scan((DataSourceV2Relation) plan, false);
+      return scan((DataSourceV2Relation) plan);
     }
     Seq children = plan.children(); // the target of a write is no child
     ArrayList changed = new ArrayList();
@@ -136,7 +134,7 @@ public class LakeRule extends Rule {
   }
 
   /** The native scan, under the attributes of the relation; with files, one more column names each row's file. */
-  private static LogicalPlan scan(DataSourceV2Relation relation, boolean withFiles) {
+  private static LogicalPlan scan(DataSourceV2Relation relation) {
     LakeTable table = table(relation);
     ArrayList hidden = new ArrayList();
     Seq output = relation.output();
@@ -151,18 +149,12 @@ public class LakeRule extends Rule {
         hidden.add(name);
       }
     }
-    if (withFiles) {
-      hidden.add(FILE);
-    }
     LogicalPlan rows = rows(table, hidden, relation.options().asCaseSensitiveMap());
     ArrayList columns = new ArrayList();
     for (int i = 0; i < output.size(); i++) {
       AttributeReference wanted = (AttributeReference) output.apply(i);
       int place = ((Integer) places.get(wanted.name())).intValue();
       columns.add(alias((Expression) rows.output().apply(place), wanted.name(), wanted));
-    }
-    if (withFiles) {
-      columns.add(rows.output().apply(places.size()));
     }
     return new Project((Seq) PlannedFiles.seq(columns), rows);
   }
@@ -184,32 +176,16 @@ public class LakeRule extends Rule {
     return new Alias(value, name, wanted.exprId(), wanted.qualifier(), scala.Option.empty(), PlannedFiles.seq(new ArrayList()));
   }
 
-  /** All rows with the names of their files, and whether each matches. */
-  private static LogicalPlan delete(DataSourceV2Relation relation, Expression condition) {
-    LogicalPlan rows = scan(relation, true);
-    ArrayList columns = new ArrayList();
-    for (int i = 0; i < rows.output().size(); i++) {
-      columns.add(rows.output().apply(i));
-    }
-    columns.add(new Alias(condition, MATCHES, NamedExpression$.MODULE$.newExprId(),
-        PlannedFiles.seq(new ArrayList()), scala.Option.empty(), PlannedFiles.seq(new ArrayList())));
-    LogicalPlan query = new Project((Seq) PlannedFiles.seq(columns), rows);
-    query.setAnalyzed(); // its correlated subqueries are rewritten already, which analysis would take for a mistake
-    return carried(relation, table(relation), "delete", condition, query);
-  }
-
-  /** The rows that an UPDATE or a MERGE changes, with new values, and the file and place of each that is there already. */
+  /** The rows that a statement changes, with new values, and the file and place of each that is there already. */
   private static LogicalPlan changes(WriteDelta delta) {
     DataSourceV2Relation relation = (DataSourceV2Relation) (Object) delta.originalTable();
     RowLevelOperationTable target = (RowLevelOperationTable) ((DataSourceV2Relation) target(delta)).table();
     String command = target.operation().command().toString();
-    if (command.equals("DELETE")) {
-      return delete(relation, delta.condition());
-    }
     Seq rows = delta.query().output();
     ArrayList columns = new ArrayList();
     add(columns, rows, 0, OPERATION);
-    Seq own = ((ProjectingInternalRow) delta.projections().rowProjection().get()).colOrdinals();
+    boolean isDelete = command.equals("DELETE");
+    Seq own = isDelete ? Seqs.seq() : ((ProjectingInternalRow) delta.projections().rowProjection().get()).colOrdinals();
     for (int i = 0; i < own.size(); i++) {
       add(columns, rows, ((Integer) own.apply(i)).intValue(), table(relation).schema.fieldNames()[i]);
     }
@@ -217,8 +193,9 @@ public class LakeRule extends Rule {
     add(columns, rows, ((Integer) id.apply(0)).intValue(), FILE);
     add(columns, rows, ((Integer) id.apply(1)).intValue(), PLACE);
     LogicalPlan query = new Project((Seq) PlannedFiles.seq(columns), delta.query());
-    query.setAnalyzed();
-    LakeTable carrier = table(relation).carrying(statement(command.toLowerCase(java.util.Locale.ROOT), null));
+    query.setAnalyzed(); // its correlated subqueries are rewritten already, which analysis would take for a mistake
+    String kind = command.toLowerCase(java.util.Locale.ROOT);
+    LakeTable carrier = table(relation).carrying(statement(kind, isDelete ? delta.condition() : null));
     // The target stays a table in what Python executes, so that it can be narrowed, and loaded again.
     return Copies.append((DataSourceV2Relation) Copies.with(relation, 0, carrier), replaced(query), query);
   }

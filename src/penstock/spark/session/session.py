@@ -29,6 +29,7 @@ _LAKE = "lake"  # the name of the catalog, unless another one is chosen
 _MARK = "[PENSTOCK-"
 _NO_FIELD_IDS = "doesn't contain any field Ids"  # what Spark says of a file that it should read by field id
 _NESTED_UUID = re.compile(r"PARQUET_TYPE_ILLEGAL\].*\(UUID\)")  # what Spark's row reader says of a list of uuids
+_NO_CONDITION = re.compile(r'FILTER_NOT_BOOLEAN\] Cannot resolve "(.*?)" due.*?of type "(\w+)".*?WriteDelta', re.DOTALL)
 _MISSING = re.compile(r"FAILED_READ_FILE\.FILE_NOT_EXIST\].*?reading file (.+?)\.\s+File does not exist", re.DOTALL)
 _FROM_PYTHON = re.compile(r"^penstock\.[\w.]*?(\w+): (.*)$", re.MULTILINE)
 _ATTACHED = "_penstock_is_attached"  # set on PySpark's object of a session
@@ -205,6 +206,10 @@ def _own_error(java_error: Any) -> Exception | None:
                 "Spark's row reader cannot read a uuid inside a list or map",
                 hint="set spark.sql.parquet.enableVectorizedReader and enableNestedColumnVectorizedReader to true",
             )
+        condition = _NO_CONDITION.search(text)
+        if condition:
+            what = f"the condition {condition[1]} is a {condition[2].lower()}"
+            return LakeError(what, hint="write a condition that is true or false")
         missing = _MISSING.search(text)
         if missing:
             return _gone(missing[1])
