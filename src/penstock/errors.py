@@ -69,6 +69,8 @@ class PredicateError(PenstockError, ValueError):
 class UnknownColumnError(PredicateError):
     """A predicate names a column or field that the schema does not have."""
 
+    name: str | None = None  # of a column that is missing altogether
+
 
 class TypeMismatchError(PredicateError):
     """A predicate compares or combines values of types that do not go together."""

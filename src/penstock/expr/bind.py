@@ -130,7 +130,9 @@ class _Binder:
             names = ", ".join(f.name for f in matches)
             raise UnknownColumnError(f"column {name!r}{where} is ambiguous: {names}", self.text, node.at)
         hint = name_hint(name, [f.name for f in fields])
-        raise UnknownColumnError(f"unknown column {name!r}{where}", self.text, node.at, hint=hint)
+        error = UnknownColumnError(f"unknown column {name!r}{where}", self.text, node.at, hint=hint)
+        error.name = None if path else name
+        raise error
 
     def compare(self, node: Compare, left: Expr, right: Expr) -> Expr:
         if isinstance(left, Literal) and not isinstance(right, Literal):

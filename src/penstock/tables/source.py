@@ -24,7 +24,7 @@ from typing import Any, Protocol, Self
 
 import pyarrow as pa
 
-from penstock.errors import LakeError, PenstockError, SchemaError, name_hint
+from penstock.errors import LakeError, PenstockError, SchemaError, UnknownColumnError, name_hint
 from penstock.expr.bind import Context, bind_text
 from penstock.expr.kernels.evaluate import Rows, evaluate, filter_mask, read_terms
 from penstock.expr.sql_text import quote_text
@@ -159,8 +159,19 @@ def bind(table: Source, where: str | Expr | None, path: str | None = None) -> Ex
         return where
     texts = [where, None if path is None else f"_metadata.file_path LIKE {quote_text(path)}"]
     schema = with_metadata(table.schema)
-    parts = [bind_text(text, schema, table.context) for text in texts if text is not None]
+    try:
+        parts = [bind_text(text, schema, table.context) for text in texts if text is not None]
+    except UnknownColumnError as error:
+        raise _of_partition_field(error, table) from None
     return TRUE if not parts else parts[0] if len(parts) == 1 else And(tuple(parts))
+
+
+def _of_partition_field(error: UnknownColumnError, table: Source) -> UnknownColumnError:
+    """The error of an unknown name, with a better hint where it is that of a partition field, such as `ts_day`."""
+    fields = dict(zip(table.partition_schema().names, table.partition_fields(), strict=False))
+    if error.name in fields:
+        error.hint = f"it is the partition field {fields[error.name]}: filter by its column, which prunes by it"
+    return error
 
 
 def outputs(columns: Sequence[str] | None, table: Source) -> tuple[list[str], Keys]:

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 import penstock
 from penstock.cli.main import main
+from penstock.errors import UnknownColumnError
 from penstock.lake.managed_table import ManagedTable
 from tests.fixtures.iceberg_deletes import delete_positions
 from tests.fixtures.managed_tables import entries, managed_table, reopened
@@ -55,6 +56,13 @@ def test_each_logical_partition_of_a_shared_file_is_a_row(tmp_path: Path) -> Non
     assert set(found["spec_id"].to_pylist()) == {table.table.metadata.default_spec_id}
     assert sum(found["bytes"].to_pylist()) == sum(file.size for file in table.plan().files)
     assert "small" not in str(found.to_pylist())
+
+
+def test_the_name_of_a_partition_field_is_an_error_that_names_its_column(tmp_path: Path) -> None:
+    table = managed_table(tmp_path, SCHEMA, ["bucket(4, n)"])
+    for ask in (table.plan, table.partitions, table.arrow):
+        with pytest.raises(UnknownColumnError, match=r"'n_bucket'; it is the partition field bucket\(4, n\): filter by"):
+            ask("n_bucket = 1")
 
 
 def test_the_bytes_of_a_shared_file_are_divided_by_rows_and_add_up(tmp_path: Path) -> None:
