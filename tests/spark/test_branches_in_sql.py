@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +9,7 @@ import pytest
 
 import penstock
 from penstock.lake.managed_table import ManagedTable
+from tests.spark.sql_session import Sql, message_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,34 +17,11 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 CATALOG = "branches"
-_numbers = itertools.count(1)
-
-
-@pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> penstock.Lake:
-    return penstock.connect(tmp_path_factory.mktemp("lake"))
-
-
-@pytest.fixture(scope="module")
-def session(spark: SparkSession, lake: penstock.Lake) -> SparkSession:
-    other = spark.newSession()
-    penstock.attach(other, lake, CATALOG)
-    other.sql(f"USE {CATALOG}")
-    other.sql("CREATE NAMESPACE web")
-    return other
-
-
-Sql = Callable[[str], list[tuple[Any, ...]]]
 
 
 @pytest.fixture
-def sql(session: SparkSession) -> Sql:
-    return lambda text: [tuple(row) for row in session.sql(text).collect()]
-
-
-@pytest.fixture
-def table(sql: Sql, lake: penstock.Lake) -> ManagedTable:
-    name = f"web.t{next(_numbers)}"
+def table(sql: Sql, lake: penstock.Lake, name: str) -> ManagedTable:
+    name = f"web.{name}"
     sql(f"CREATE TABLE {name} (id bigint, app string) PARTITIONED BY (app)")
     sql(f"INSERT INTO {name} VALUES (1, 'a'), (2, 'b')")
     return lake.writable_table(name)
@@ -63,12 +39,6 @@ def by_pyiceberg(table: ManagedTable, ref: str) -> list[int]:
 def call(table: ManagedTable, name: str, *arguments: str) -> str:
     values = ", ".join((f"'{table.name}'", *arguments))
     return f"CALL {CATALOG}.system.{name}({values})"
-
-
-def message_of(sql: Sql, text: str) -> str:
-    with pytest.raises(Exception) as error:  # noqa: PT011
-        sql(text)
-    return str(error.value).split("\n")[0]
 
 
 def test_write_audit_publish_in_sql(sql: Sql, table: ManagedTable) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import threading
 from collections.abc import Callable
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pyspark
 import pytest
 from pyspark.errors import AnalysisException
 
@@ -20,7 +18,7 @@ import penstock
 from penstock.spark.session.java_classes import call
 from penstock.spark.session.session import gateway_of
 from tests.spark.hive_layouts import read_by
-from tests.spark.test_sql_statements import Sql, files_below, message_of
+from tests.spark.sql_session import SPARK, Sql, files_below, message_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,37 +26,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 CATALOG = "details"
-SPARK = tuple(map(int, pyspark.__version__.split(".")[:2]))
-_numbers = itertools.count(1)
-
-
-@pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> penstock.Lake:
-    return penstock.connect(tmp_path_factory.mktemp("lake"))
-
-
-@pytest.fixture(scope="module")
-def session(spark: SparkSession, lake: penstock.Lake) -> SparkSession:
-    """A session whose current catalog is the lake."""
-    other = spark.newSession()
-    other.conf.set("spark.sql.session.timeZone", "UTC")
-    penstock.attach(other, lake, CATALOG)
-    other.sql(f"USE {CATALOG}")
-    other.sql("CREATE NAMESPACE web")
-    other.sql(f"USE {CATALOG}.web")
-    return other
-
-
-@pytest.fixture
-def sql(session: SparkSession) -> Sql:
-    """Execute a statement; its rows."""
-    return lambda text: [tuple(row) for row in session.sql(text).collect()]
-
-
-@pytest.fixture
-def name() -> str:
-    """A name that no other test has."""
-    return f"d{next(_numbers)}"
 
 
 # NULL among literals, which Spark evaluates while it plans

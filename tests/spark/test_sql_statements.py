@@ -1,89 +1,30 @@
-"""Statements that only a lake has: rules as properties, Hive layouts, procedures, Penstock's metadata tables, pruning.
+"""Statements that only a lake has: rules as properties, procedures, Penstock's metadata tables, pruning.
 
 What Iceberg has too is judged by its own runtime: `interop/test_sql_judges.py`.
 """
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-import pyspark
 import pytest
-from pyspark.errors import AnalysisException
 
 import penstock
-from penstock.errors import LakeError, PenstockWarning
+from penstock.errors import PenstockWarning
 from penstock.tables.file_metadata import spark_url
 from tests.spark.hive_layouts import read_by
+from tests.spark.sql_session import COALESCED, SPARK, Sql, declare, message_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
-
 CATALOG = "statements"
-SPARK = tuple(map(int, pyspark.__version__.split(".")[:2]))
-_numbers = itertools.count(1)
-
-
-@pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> penstock.Lake:
-    return penstock.connect(tmp_path_factory.mktemp("lake"))
-
-
-@pytest.fixture(scope="module")
-def session(spark: SparkSession, lake: penstock.Lake) -> SparkSession:
-    """A session whose current catalog is the lake."""
-    other = spark.newSession()
-    other.conf.set("spark.sql.session.timeZone", "UTC")
-    penstock.attach(other, lake, CATALOG)
-    other.sql(f"USE {CATALOG}")
-    other.sql("CREATE NAMESPACE web")
-    other.sql(f"USE {CATALOG}.web")
-    return other
-
-
-Sql = Callable[[str], list[tuple[Any, ...]]]
-
-
-@pytest.fixture
-def sql(session: SparkSession) -> Sql:
-    """Execute a statement; its rows."""
-    return lambda text: [tuple(row) for row in session.sql(text).collect()]
-
-
-@pytest.fixture
-def name() -> str:
-    """A name that no other test has."""
-    return f"t{next(_numbers)}"
-
-
-def message_of(sql: Sql, text: str) -> str:
-    """What a statement that fails says: one line without internal names."""
-    with pytest.raises(Exception) as raised:  # noqa: PT011
-        sql(text)
-    message = str(raised.value)
-    assert "\n" not in message, message
-    assert not any(word in message for word in ("io.penstock", "__penstock", "py4j", "Traceback", "Error("))
-    return message
-
-
-def files_below(place: Path) -> set[Path]:
-    return {path for path in place.rglob("*.parquet") if path.is_file()}
 
 
 # Rules as properties
-
-
-COALESCED = """CREATE TABLE {} (id bigint, app string, headers map<string, string>) USING penstock PARTITIONED BY (app)
-TBLPROPERTIES ('penstock.coalesce.columns' = 'app', 'parquet.map.shredding.columns' = 'headers',
-               'parquet.map.shredding.headers.keys' = 'k')"""
 
 
 def test_rules_are_properties_of_a_new_table(sql: Sql, lake: penstock.Lake, name: str) -> None:
@@ -199,98 +140,6 @@ def test_procedures_answer_with_what_they_did(sql: Sql, lake: penstock.Lake, nam
 def test_bad_calls_name_what_exists(sql: Sql, name: str) -> None:
     assert "compact" in message_of(sql, f"CALL {CATALOG}.system.compakt('web.{name}')")
     assert "no table" in message_of(sql, f"CALL {CATALOG}.system.compact('web.{name}')")
-
-
-# Hive layouts
-
-
-@pytest.fixture(scope="module")
-def layout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """16 files, one for each day and app; rows are (id, dt, app)."""
-    place = tmp_path_factory.mktemp("layout")
-    for day, app in itertools.product(range(1, 5), "abcd"):
-        folder = place / f"dt=2026-01-{day:02}" / f"app={app}"
-        folder.mkdir(parents=True)
-        pq.write_table(pa.table({"id": pa.array([day * 10 + "abcd".index(app)], pa.int64())}), folder / "f.parquet")
-    return place
-
-
-def declare(sql: Sql, name: str, layout: Path) -> None:
-    columns = "(id bigint, dt date, app string)"
-    sql(f"CREATE TABLE {name} {columns} USING parquet PARTITIONED BY (dt, app) LOCATION '{layout}'")
-
-
-def test_hive_layout_is_a_table(sql: Sql, name: str, layout: Path) -> None:
-    before = files_below(layout)
-    declare(sql, name, layout)
-    assert sql(f"SELECT id FROM {name} WHERE dt = DATE'2026-01-02' AND app = 'c'") == [(22,)]
-    assert sql(f"SELECT count(*), sum(id) FROM {name}") == [(16, 424)]
-    assert sql(f"DESCRIBE {name}")[:3] == [("id", "bigint", None), ("dt", "date", None), ("app", "string", None)]
-    assert len(sql(f"SHOW PARTITIONS {name}")) == 16
-    assert sql(f"SHOW PARTITIONS {name} PARTITION (app = 'a')")[0] == ("dt=2026-01-01/app=a",)
-    for statement in (
-        f"INSERT INTO {name} VALUES (1, DATE'2026-01-01', 'x')",
-        f"DELETE FROM {name} WHERE id = 11",
-        f"TRUNCATE TABLE {name}",
-        f"ALTER TABLE {name} ADD COLUMN x int",
-        f"INSERT OVERWRITE {name} VALUES (1, DATE'2026-01-01', 'x')",
-        f"CREATE OR REPLACE TABLE {name} AS SELECT 1 AS id",
-    ):
-        assert f"web.{name}" in message_of(sql, statement)
-    assert "files of" in message_of(sql, f"DROP TABLE {name} PURGE") or sql(f"SELECT count(*) FROM {name}")
-    sql(f"DROP TABLE IF EXISTS {name}")
-    assert files_below(layout) == before
-
-
-@pytest.mark.filterwarnings("ignore:.*partitioned as one branch shows")
-def test_layouts_are_declared_in_all_of_sparks_ways(sql: Sql, lake: penstock.Lake, name: str, layout: Path) -> None:
-    before = files_below(layout.parent)
-    place = f"LOCATION '{layout}'"
-    ways = [
-        f"CREATE EXTERNAL TABLE {{}} (id bigint, dt date, app string) PARTITIONED BY (dt, app) {place}",
-        f"CREATE TABLE {{}} (id bigint) PARTITIONED BY (dt date, app string) STORED AS PARQUET {place}",
-        f"CREATE TABLE {{}} USING parquet OPTIONS (max_partitions 70, timezone 'Europe/Paris') {place}",
-    ]
-    for i, way in enumerate(ways):
-        sql(way.format(f"{name}_{i}"))
-        assert sql(f"SELECT id FROM {name}_{i} WHERE dt = DATE'2026-01-02' AND app = 'c'") == [(22,)], way
-    options: Any = lake.table(f"web.{name}_2")
-    assert (options.limits.max_partitions, options.context.timezone) == (70, "Europe/Paris")
-    ((text,),) = sql(f"SHOW CREATE TABLE {name}_2")
-    sql(f"DROP TABLE {name}_2")
-    sql(text)
-    assert lake.table(f"web.{name}_2").limits.max_partitions == 70
-    described = {row[0]: row[1] for row in sql(f"DESCRIBE EXTENDED {name}_0")}
-    assert (described["Type"], described["Provider"]) == ("EXTERNAL", "parquet")
-    assert described["Location"].endswith(str(layout))
-    assert sql(f"SELECT app, files FROM web.{name}_0.logical_partitions WHERE dt = DATE'2026-01-02' AND app = 'c'") == [
-        ("c", 1)
-    ]
-    assert f"web.{name}_0" in message_of(sql, f"SELECT * FROM web.{name}_0.snapshots")
-    assert files_below(layout.parent) == before
-
-
-@pytest.mark.filterwarnings("ignore:.*partitioned as one branch shows")
-def test_what_is_no_layout_is_refused_and_puts_no_table_among_its_files(
-    sql: Sql, lake: penstock.Lake, name: str, layout: Path, tmp_path: Path
-) -> None:
-    before = set(layout.rglob("*"))
-    sql(f"CREATE EXTERNAL TABLE {name}_1 USING parquet LOCATION '{layout}'")
-    pq.write_table(pa.table({"id": [1]}), tmp_path / "plain.parquet")
-    for statement in (
-        "CREATE TABLE {} (id int) STORED AS ORC",
-        "CREATE TABLE {} (id int) ROW FORMAT DELIMITED FIELDS TERMINATED BY ','",
-        f"CREATE TABLE {{}} (id bigint) USING parquet LOCATION '{tmp_path}'",
-        f"CREATE TABLE {{}} USING parquet OPTIONS (max_partition 7) LOCATION '{layout}'",
-        f"CREATE TABLE {{}} USING parquet LOCATION '{layout}/new' AS SELECT 1 AS id",
-        f"CREATE TABLE {{}} (id bigint) LOCATION '{layout}'",
-        f"CREATE TABLE {{}} (id bigint) LOCATION '{layout}/dt=2026-01-01'",
-        f"CREATE TABLE {{}} (id bigint) LOCATION '{tmp_path}'",
-    ):
-        assert f"web.{name}" in message_of(sql, statement.format(name)), statement
-    assert not lake.has_table(f"web.{name}")
-    assert set(layout.rglob("*")) == before
-    assert [path.name for path in tmp_path.iterdir()] == ["plain.parquet"]
 
 
 # Other statements
@@ -412,238 +261,6 @@ def test_delete_with_a_subquery_rewrites_only_files_that_have_matching_rows(
     after = set(lake.table(f"web.{name}").plan().files.paths.to_pylist())
     assert (len(before), len(after), len(before & after)) == (4, 4, 3)
     assert sql(f"SELECT count(*) FROM {name}") == [(13,)]
-
-
-# Statements that fail leave everything as it was
-
-
-def test_failed_ctas_leaves_no_table_and_no_file(sql: Sql, lake: penstock.Lake, name: str) -> None:
-    assert lake.warehouse is not None
-    before = files_below(Path(lake.warehouse))
-    with pytest.raises(Exception, match="boom"):
-        sql(f"CREATE TABLE {name} AS SELECT id, if(id = 50, raise_error('boom'), 'x') AS x FROM range(100)")
-    assert not lake.has_table(f"web.{name}")
-    assert files_below(Path(lake.warehouse)) == before
-
-
-def test_failed_replace_keeps_the_table(sql: Sql, lake: penstock.Lake, name: str) -> None:
-    sql(f"CREATE TABLE {name} PARTITIONED BY (app) AS SELECT id, concat('app', id) AS app FROM range(3)")
-    described, before = sql(f"DESCRIBE {name}"), files_below(Path(str(lake.warehouse)))
-    with pytest.raises(Exception, match="boom"):
-        sql(f"CREATE OR REPLACE TABLE {name} AS SELECT if(id = 50, raise_error('boom'), 'x') AS x FROM range(100)")
-    assert sql(f"DESCRIBE {name}") == described
-    assert sql(f"SELECT * FROM {name} WHERE app = 'app1'") == [(1, "app1")]
-    assert files_below(Path(str(lake.warehouse))) == before
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "INSERT INTO {} SELECT if(id = 50, raise_error('boom'), id), 'a' FROM range(100)",
-        "INSERT INTO {} SELECT if(id = 50, NULL, id), 'boom' FROM range(100)",
-        "INSERT OVERWRITE {} SELECT if(id = 50, raise_error('boom'), id), 'a' FROM range(100)",
-        "INSERT INTO {} REPLACE WHERE app = 'a' SELECT 7, 'boom'",
-        "DELETE FROM {} WHERE id = 1 AND raise_error('boom') IS NULL",
-    ],
-)
-def test_failed_writes_leave_no_file(sql: Sql, lake: penstock.Lake, name: str, statement: str) -> None:
-    sql(f"CREATE TABLE {name} (id bigint NOT NULL, app string) PARTITIONED BY (app)")
-    sql(f"INSERT INTO {name} VALUES (1, 'a'), (2, 'b')")
-    before = files_below(Path(str(lake.warehouse)))
-    snapshots = sql(f"SELECT snapshot_id FROM web.{name}.snapshots")
-    with pytest.raises(Exception):  # noqa: B017, PT011
-        sql(statement.format(name))
-    assert sql(f"SELECT * FROM {name} ORDER BY id") == [(1, "a"), (2, "b")]
-    assert files_below(Path(str(lake.warehouse))) == before
-    assert sql(f"SELECT snapshot_id FROM web.{name}.snapshots") == snapshots
-
-
-# Answers that were wrong once
-
-
-def test_scale_of_a_decimal_does_not_change(sql: Sql, name: str) -> None:
-    sql(f"CREATE TABLE {name} AS SELECT CAST(12.34 AS decimal(4, 2)) AS x")
-    assert "decimal(4, 2)" in message_of(sql, f"ALTER TABLE {name} ALTER COLUMN x TYPE decimal(8, 4)")
-    assert sql(f"SELECT CAST(x AS string) FROM {name} WHERE x > 12") == [("12.34",)]
-
-
-def test_rows_of_a_cached_table_are_deleted(sql: Sql, name: str) -> None:
-    sql(f"CREATE TABLE {name} AS SELECT id FROM range(5)")
-    sql(f"CACHE TABLE {name}")
-    sql(f"DELETE FROM {name} WHERE id = 1")
-    sql(f"DELETE FROM {name} WHERE id IN (SELECT max(id) FROM {name})")
-    assert sql(f"SELECT id FROM {name} ORDER BY id") == [(0,), (2,), (3,)]
-    sql(f"UNCACHE TABLE IF EXISTS {name}")
-
-
-def test_conditions_of_delete(sql: Sql, name: str) -> None:
-    sql(f"CREATE TABLE {name} AS SELECT id, id % 2 AS g FROM range(6)")
-    sql(f"DELETE FROM {name} WHERE CAST(NULL AS boolean)")
-    assert "the condition NULL is a void" in message_of(sql, f"DELETE FROM {name} WHERE NULL")
-    assert "bigint" in message_of(sql, f"DELETE FROM {name} WHERE id")
-    assert sql(f"SELECT count(*) FROM {name}") == [(6,)]
-    sql(f"DELETE FROM {name} WHERE id > (SELECT avg(x.id) FROM {name} x WHERE x.g = {name}.g)")
-    assert sql(f"SELECT id FROM {name} ORDER BY id") == [(0,), (1,), (2,), (3,)]
-
-
-def test_delete_leaves_to_spark_what_only_spark_can_compute(sql: Sql, name: str) -> None:
-    sql(f"CREATE TABLE {name} AS SELECT * FROM VALUES ('a'), ('É'), ('é'), ('b') AS x(s)")
-    sql(f"DELETE FROM {name} WHERE upper(s) = 'É'")
-    sql(f"DELETE FROM {name} WHERE s ILIKE 'A%'")
-    assert sql(f"SELECT * FROM {name}") == [("b",)]
-    sql(f"DELETE FROM {name} WHERE _pos = 0 AND _file LIKE '%.parquet' AND _metadata.row_index = 0")
-    assert sql(f"SELECT * FROM {name}") == []
-
-
-def test_columns_of_any_name_are_written(sql: Sql, name: str) -> None:
-    sql(f"CREATE TABLE {name} (`a.b` int, `tick``tick` int, `two words` string) PARTITIONED BY (`two words`)")
-    sql(f"INSERT INTO {name} VALUES (1, 2, 'x y')")
-    assert sql(f"SELECT `a.b`, `tick``tick` FROM {name} WHERE `two words` = 'x y' AND `a.b` = 1") == [(1, 2)]
-
-
-def test_null_structs_of_required_fields_are_written(sql: Sql, name: str) -> None:
-    sql(f"CREATE TABLE {name} (id int, s struct<a: int NOT NULL, b: int>)")
-    sql(f"INSERT INTO {name} VALUES (1, NULL), (2, named_struct('a', 1, 'b', NULL))")
-    assert sql(f"SELECT id, s.a FROM {name} ORDER BY id") == [(1, None), (2, 1)]
-
-
-def test_texts_of_a_length_are_texts(sql: Sql, name: str) -> None:
-    sql(f"CREATE TABLE {name} (c char(3), v varchar(4))")
-    sql(f"ALTER TABLE {name} ADD COLUMN w varchar(5)")
-    assert sql(f"DESCRIBE {name}") == [("c", "string", None), ("v", "string", None), ("w", "string", None)]
-
-
-@pytest.mark.parametrize("kind", ["string COLLATE UTF8_LCASE", "variant", "interval day to second", "array<variant>"])
-def test_types_that_iceberg_does_not_have_are_refused(sql: Sql, lake: penstock.Lake, name: str, kind: str) -> None:
-    assert f"column x of web.{name} cannot be of type" in message_of(sql, f"CREATE TABLE {name} (x {kind})")
-    assert not lake.has_table(f"web.{name}")
-
-
-def test_tables_do_not_move(sql: Sql, name: str) -> None:
-    sql(f"CREATE TABLE {name} (id int)")
-    assert f"web.{name} cannot move" in message_of(sql, f"ALTER TABLE {name} SET LOCATION '/elsewhere'")
-
-
-def test_metadata_is_read_as_it_is_now_and_not_written(sql: Sql, name: str) -> None:
-    sql(f"CREATE TABLE {name} AS SELECT 1 AS id")
-    for statement in (
-        "SELECT * FROM {} VERSION AS OF 1",
-        "SELECT _file FROM {}",
-        "DELETE FROM {} WHERE record_count = 1",
-    ):
-        assert f"web.{name}.files" in message_of(sql, statement.format(f"web.{name}.files"))
-
-
-def test_tables_without_snapshots_have_empty_metadata(sql: Sql, name: str) -> None:
-    sql(f"CREATE TABLE {name} (id int, app string) PARTITIONED BY (app)")
-    assert sql(f"SELECT partition.app, record_count FROM web.{name}.partitions") == []
-    for kind in ("entries", "files", "manifests", "snapshots", "refs", "all_files", "logical_partitions", "hot_keys"):
-        assert sql(f"SELECT * FROM web.{name}.{kind}") == [], kind
-
-
-def test_what_show_create_table_answers_creates_the_same_table(sql: Sql, lake: penstock.Lake, name: str) -> None:
-    sql(COALESCED.format(name))
-    sql(f"INSERT INTO {name} VALUES (1, 'a', map('k', 'v'))")
-    ((text,),) = sql(f"SHOW CREATE TABLE {name}")
-    lines = [line for line in text.replace(f".{name} ", f".{name}_2 ").splitlines() if not line.startswith("LOCATION")]
-    sql("\n".join(lines))
-    assert sql(f"DESCRIBE {name}_2") == sql(f"DESCRIBE {name}")
-    first, second = lake.table(f"web.{name}"), lake.table(f"web.{name}_2")
-    assert (second.coalesce, second.shred) == (first.coalesce, first.shred)
-    assert sql(f"SELECT * FROM {name}_2") == []
-    computed = "'penstock.map.shredding.sidecars' = '{}'"
-    assert f"web.{name}" in message_of(sql, f"ALTER TABLE {name} SET TBLPROPERTIES ({computed})")
-
-
-def test_columns_without_null_are_read_and_written(sql: Sql, name: str) -> None:
-    """Spark refuses a write whose rows may be NULL after a rule of ours, though they were not before it."""
-    sql(f"CREATE TABLE {name} (id bigint NOT NULL, s struct<a: int NOT NULL>)")
-    sql(f"INSERT INTO {name} VALUES (1, named_struct('a', 1)), (2, NULL)")
-    sql(f"FROM {name} INSERT INTO {name} SELECT * INSERT INTO {name} SELECT id + 10, s WHERE id = 1")
-    sql(f"INSERT OVERWRITE {name} SELECT * FROM {name} WHERE s IS NOT NULL")
-    assert sql(f"SELECT id, count(*), min(s.a) FROM {name} GROUP BY id ORDER BY id") == [(1, 2, 1), (11, 1, 1)]
-
-
-@pytest.mark.parametrize(
-    ("rows", "column"),
-    [
-        ("SELECT if(id = 7, NULL, id), NULL FROM range(10)", "id"),
-        ("SELECT id, named_struct('a', if(id = 7, NULL, 1)) FROM range(10)", "s.a"),
-    ],
-)
-def test_null_where_there_must_be_none_is_one_line(sql: Sql, name: str, rows: str, column: str) -> None:
-    sql(f"CREATE TABLE {name} (id bigint NOT NULL, s struct<a: int NOT NULL>)")
-    assert message_of(sql, f"INSERT INTO {name} {rows}").startswith(f"column {column} of web.{name} is NOT NULL")
-    assert sql(f"SELECT * FROM {name}") == []
-
-
-def test_columns_change_after_the_table_was_replaced(sql: Sql, name: str) -> None:
-    sql(f"CREATE TABLE {name} PARTITIONED BY (app) AS SELECT 1 AS id, 'a' AS app")
-    sql(f"CREATE OR REPLACE TABLE {name} PARTITIONED BY (bucket(2, id)) AS SELECT 2 AS id, 'b' AS app")
-    sql(f"ALTER TABLE {name} ADD COLUMN more int")
-    sql(f"ALTER TABLE {name} RENAME COLUMN app TO application")
-    sql(f"ALTER TABLE {name} ADD COLUMN app string")
-    assert sql(f"SELECT id, application, more, app FROM {name}") == [(2, "b", None, None)]
-
-
-def test_namespaces_are_found_in_any_case(sql: Sql, lake: penstock.Lake, name: str) -> None:
-    sql(f"CREATE TABLE WEB.{name} (id int)")
-    assert lake.has_table(f"web.{name}")
-    assert sql(f"SHOW TABLES IN Web LIKE '{name}'") == [("Web", name, False)]
-    sql(f"ALTER TABLE WEB.{name} RENAME TO Web.{name}_2")
-    assert lake.has_table(f"web.{name}_2")
-    with pytest.raises(AnalysisException, match="SCHEMA_ALREADY_EXISTS"):
-        sql("CREATE NAMESPACE WEB")
-    assert "WEB" not in {row[0] for row in sql(f"SHOW NAMESPACES IN {CATALOG}")}
-    assert "web.a.b" in message_of(sql, "CREATE TABLE web.`a.b` (id int)")
-
-
-@pytest.mark.parametrize("option", ["snapshot-id", "as-of-timestamp", "branch", "tag", "start-snapshot-id", "where"])
-def test_options_that_would_read_other_rows_are_refused(
-    session: SparkSession, sql: Sql, name: str, option: str
-) -> None:
-    sql(f"CREATE TABLE {name} (id int)")
-    with pytest.raises(LakeError, match=f"web.{name} is not read with the option '{option}'"):
-        session.read.option(option, "1").table(f"web.{name}").collect()
-
-
-DOES_NOTHING = [
-    "ANALYZE TABLE {} COMPUTE STATISTICS",
-    "ANALYZE TABLE {} COMPUTE STATISTICS FOR ALL COLUMNS",
-    "MSCK REPAIR TABLE {}",
-    "ALTER TABLE {} RECOVER PARTITIONS",
-]
-REFUSED = [
-    "ALTER TABLE {} ADD PARTITION (app = 'new')",
-    "ALTER TABLE {} DROP PARTITION (app = 'a')",
-    "TRUNCATE TABLE {} PARTITION (app = 'a')",
-    "ALTER TABLE {} PARTITION (app = 'a') RENAME TO PARTITION (app = 'z')",
-    "LOAD DATA INPATH '/x' INTO TABLE {}",
-    "ALTER TABLE {} SET SERDE 'x'",
-    "ALTER TABLE {} ALTER COLUMN id SET DEFAULT 5",
-]
-REFUSED_BY_NEWER_SPARK = ["ALTER TABLE {} ADD CONSTRAINT c CHECK (id > 0)"]  # 4.0 does not parse it
-
-
-def test_statements_without_effect_say_so(sql: Sql, name: str) -> None:
-    sql(f"CREATE TABLE {name} (id int, app string) PARTITIONED BY (app)")
-    for statement in DOES_NOTHING:
-        with pytest.warns(PenstockWarning, match=f"{name}: .* nothing was done"):
-            assert sql(statement.format(name)) == [], statement
-
-
-def test_statements_about_partitions_and_files_name_the_table(sql: Sql, name: str) -> None:
-    sql(f"CREATE TABLE {name} AS SELECT 1 AS id, 'a' AS app")
-    sql(f"CREATE OR REPLACE TABLE {name} PARTITIONED BY (app) AS SELECT 1 AS id, 'a' AS app")
-    for statement in [*REFUSED, *(REFUSED_BY_NEWER_SPARK if SPARK >= (4, 1) else [])]:
-        assert f"web.{name}" in message_of(sql, statement.format(name)), statement
-    assert sql(f"SELECT * FROM {name}") == [(1, "a")]
-
-
-def test_functions_are_listed_and_missing_ones_are_spark_errors(sql: Sql) -> None:
-    assert sql("SHOW FUNCTIONS LIKE 'abs'")
-    with pytest.raises(AnalysisException, match="UNRESOLVED_ROUTINE"):
-        sql("SELECT nofunction(1)")
 
 
 def test_plan_says_what_files_were_skipped_by(sql: Sql, kinds: dict[str, str]) -> None:
