@@ -249,3 +249,16 @@ def test_functions_are_listed_and_missing_ones_are_spark_errors(sql: Sql) -> Non
     assert sql("SHOW FUNCTIONS LIKE 'abs'")
     with pytest.raises(AnalysisException, match="UNRESOLVED_ROUTINE"):
         sql("SELECT nofunction(1)")
+
+
+def test_first_query_finds_columns_by_field_id_though_the_session_does_not(
+    session: SparkSession, sql: Sql, name: str, request: pytest.FixtureRequest
+) -> None:
+    sql(f"CREATE TABLE {name} AS SELECT id AS a FROM range(3)")
+    sql(f"ALTER TABLE {name} RENAME COLUMN a TO b")
+    sql(f"ALTER TABLE {name} ADD COLUMN a bigint")
+    settings = {"spark.sql.parquet.fieldId.read.enabled": "false", "spark.sql.parquet.enableVectorizedReader": "false"}
+    for key, value in settings.items():
+        request.addfinalizer(lambda key=key, before=session.conf.get(key): session.conf.set(key, before))
+        session.conf.set(key, value)
+    assert sorted(sql(f"SELECT b, a FROM {name}")) == [(0, None), (1, None), (2, None)]

@@ -32,6 +32,7 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.write.RowLevelOperationTable;
 import org.apache.spark.sql.execution.columnar.InMemoryRelation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.internal.SQLConf;
 import scala.collection.immutable.Seq;
 
 /**
@@ -165,10 +166,21 @@ public class LakeRule extends Rule {
     try {
       Message message = new Message("read", table.lake).with("handle", table.handle).with("session", session);
       Dataset rows = (Dataset) Questions.drop(Message.text(message.with("hidden", hidden).with("options", options).ask(), "rows"));
+      findFieldIds();
       LogicalPlan analyzed = EliminateSubqueryAliases$.MODULE$.apply(rows.queryExecution().analyzed());
       return (LogicalPlan) ReplaceExpressions$.MODULE$.apply(analyzed);
     } finally {
       Questions.drop(session);
+    }
+  }
+
+  /**
+   * Let the tasks of this query find columns by field id too. Spark has taken the settings that they see when the query
+   * began; where it was off, Python has switched it on since, and the row reader would read by name without a word.
+   */
+  private static void findFieldIds() {
+    if (SQLConf.get().parquetFieldIdReadEnabled()) {
+      SparkSession.active().sparkContext().setLocalProperty(SQLConf.PARQUET_FIELD_ID_READ_ENABLED().key(), "true");
     }
   }
 
