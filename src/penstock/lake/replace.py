@@ -9,7 +9,7 @@ Columns of the new schema get ids of their own, so that a snapshot from before i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -27,6 +27,7 @@ from pyiceberg.table.update import (
 )
 
 from penstock.errors import ConflictError
+from penstock.lake.commit.column_requirements import same_columns
 from penstock.lake.commit.commit import Overtaken, change_metadata, has_moved_on, property_updates
 from penstock.lake.commit.snapshot import Change
 from penstock.lake.create import Definition
@@ -67,7 +68,7 @@ class Replacement:
         """Publish everything; PyIceberg's table afterwards."""
         old = self.table
         if old.version.snapshot is None and not self.files:
-            return change_metadata(old.table, lambda _: self.updates, "{} could not be replaced")
+            return change_metadata(old.table, self._updates_of, "{} could not be replaced")
         removed = frozenset(old.plan().files.paths.to_pylist())
         operation, base = "overwrite" if self.files else "delete", old.version.snapshot_id
         has_changed = partial(has_moved_on, old.table)
@@ -75,8 +76,17 @@ class Replacement:
         try:
             return commit_written(old, change, self.files).table
         except Overtaken:
-            message = f"{old.name} was changed by another writer while it was replaced"
-            raise ConflictError(message, hint="nothing was changed; run the statement again") from None
+            raise self._conflict() from None
+
+    def _updates_of(self, metadata: TableMetadata) -> Sequence[TableUpdate]:
+        """The updates, unless they were made for other columns than the table has now."""
+        if not same_columns(metadata, self.table.table.metadata):
+            raise self._conflict()
+        return self.updates
+
+    def _conflict(self) -> ConflictError:
+        message = f"{self.table.name} was changed by another writer while it was replaced"
+        return ConflictError(message, hint="nothing was changed; run the statement again")
 
     def abort(self) -> None:
         """Remove the files that were written."""

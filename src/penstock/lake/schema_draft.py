@@ -18,10 +18,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import (
     AddPartitionSpecUpdate,
     AddSchemaUpdate,
-    AssertCurrentSchemaId,
-    AssertLastAssignedFieldId,
     AssertRefSnapshotId,
-    AssertTableUUID,
     RemovePartitionSpecsUpdate,
     SetCurrentSchemaUpdate,
     SetDefaultSpecUpdate,
@@ -36,7 +33,7 @@ from pyiceberg.types import IcebergType, NestedField
 from penstock.errors import CLIENT_ERRORS, SchemaError, name_hint
 from penstock.expr.sql_text import quote_name
 from penstock.lake import partition_change
-from penstock.lake.commit.commit import SameSpecs
+from penstock.lake.commit.column_requirements import columns_unchanged
 from penstock.lake.create import iceberg_schema
 from penstock.lake.layout.renames import current_properties
 from penstock.lake.write.row_fit import fit_rows
@@ -166,13 +163,7 @@ class SchemaDraft:
         # Nobody may begin to use a spec that is removed.
         refs = base.refs.items() if self._removed else ()
         same_refs = (AssertRefSnapshotId.model_validate({"ref": r, "snapshot-id": s.snapshot_id}) for r, s in refs)
-        return (
-            AssertTableUUID(uuid=base.table_uuid),
-            AssertCurrentSchemaId.model_validate({"current-schema-id": base.current_schema_id}),
-            AssertLastAssignedFieldId.model_validate({"last-assigned-field-id": base.last_column_id}),
-            SameSpecs.of(base),
-            *same_refs,
-        )
+        return (*columns_unchanged(base), *same_refs)
 
     def path(self, name: str | Path) -> Path:
         """The path of a column that is named with dots; a part with a dot in it stands in backticks."""

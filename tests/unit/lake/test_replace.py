@@ -106,3 +106,18 @@ def test_columns_of_a_replaced_table_change_though_an_old_spec_has_their_names(l
     assert table.arrow().to_pylist() == [{"n": 7, "site": "x", "more": None, "app": None}]
     table.append(table.arrow())
     assert lake.table("web.t").count() == 2
+
+
+@pytest.mark.parametrize("rows", [True, False])
+def test_a_column_that_is_added_while_a_table_is_replaced_is_a_conflict(lake: Any, rows: bool) -> None:
+    table = lake.table("web.t") if rows else lake.create_table("web.e", "app string, n bigint")
+    new = replacement(table, "n int, site string")
+    if rows:
+        new.write(pa.table({"n": pa.array([7], pa.int32()), "site": ["x"]}))
+    lake.table(table.name).add_column("c", "string")
+    with pytest.raises(ConflictError, match="was changed by another writer while it was replaced"):
+        new.commit()
+    now = lake.table(table.name)
+    schemas = [schema.schema_id for schema in now.table.metadata.schemas]
+    assert len(set(schemas)) == len(schemas)
+    assert (now.count(), now.schema.names[-1]) == (3 if rows else 0, "c")

@@ -10,7 +10,8 @@ import pytest
 from pyiceberg.types import LongType
 
 import penstock
-from penstock.errors import SchemaError
+from penstock.errors import ConflictError, SchemaError
+from penstock.lake.write import writes
 
 DDL = "ts timestamp, app string, n int, place struct<city: string, zip: int>, headers map<string,string>"
 
@@ -244,3 +245,45 @@ class TestMethodsOfTheTable:
         table: Any = penstock.connect(tmp_path / "other").create_table("web.t", "id int")
         with pytest.raises(SchemaError, match=r"web\.t would have no column"):
             table.drop_column("id")
+
+
+class TestOtherWriters:
+    def test_a_schema_that_came_and_went_meanwhile_leaves_every_id_to_one_schema(self, table: Any) -> None:
+        root = Path(table.table.metadata.location.removeprefix("file://")).parents[1]
+        other: Any = penstock.connect(root).table(table.name)
+        with table.change_schema() as change:
+            change.rename_column("n", "number")
+            other.rename_column("n", "m")
+            other.rename_column("m", "n")
+        metadata = table.table.metadata
+        ids = [schema.schema_id for schema in metadata.schemas]
+        assert len(set(ids)) == len(ids) == 3
+        assert sorted(table.arrow().column("number").to_pylist()) == [1, 2]
+
+    @pytest.mark.parametrize("write", ["overwrite", "delete", "update"])
+    def test_values_of_a_column_that_is_added_while_rows_are_changed_stay(
+        self, table: Any, write: str, monkeypatch: Any
+    ) -> None:
+        root = Path(table.table.metadata.location.removeprefix("file://")).parents[1]
+        original, first = writes.prepare, iter([True])
+
+        def prepare(*arguments: Any, **options: Any) -> Any:
+            job = original(*arguments, **options)
+            if next(first, False):
+                other: Any = penstock.connect(root).table(table.name)
+                other.add_column("c", "string")
+                other.append(pa.table({"app": ["z", "z"], "n": pa.array([1, 2], pa.int32()), "c": ["x", "y"]}))
+            return job
+
+        monkeypatch.setattr(writes, "prepare", prepare)
+        changes = {
+            "overwrite": lambda: table.overwrite(rows(table, [("z", 1)]), "n = 1"),
+            "delete": lambda: table.delete("n = 1"),
+            "update": lambda: table.update({"n": "5"}, "n = 1"),
+        }
+        with pytest.raises(ConflictError, match=r"the columns of web\.events were changed while its rows were"):
+            changes[write]()
+        monkeypatch.undo()
+        assert sorted(str(value) for value in table.refresh().arrow()["c"].to_pylist()) == ["None", "None", "x", "y"]
+        changes[write]()
+        assert "y" in table.arrow()["c"].to_pylist()

@@ -25,7 +25,6 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import (
     AddSnapshotUpdate,
-    AssertDefaultSpecId,
     AssertTableUUID,
     RemovePropertiesUpdate,
     SetPropertiesUpdate,
@@ -35,6 +34,7 @@ from pyiceberg.table.update import (
 from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from penstock.errors import CLIENT_ERRORS, ConflictError, LakeError, PenstockError
+from penstock.lake.commit.column_requirements import columns_unchanged, same_columns
 from penstock.lake.commit.ref_updates import move_ref, unmoved
 from penstock.lake.commit.snapshot import Change, Draft
 from penstock.storage.redaction import one_line
@@ -69,6 +69,7 @@ class Published(NamedTuple):
 
 def commit(table: Table, sources: Sources, change: Change) -> Published:
     """Publish a change."""
+    base = table.metadata
     if any(file.spec_id not in change.applied(table.metadata).specs() for file in change.added):
         table = fresh(table)  # the spec of shared files was added after this version
         if any(file.spec_id not in change.applied(table.metadata).specs() for file in change.added):
@@ -80,6 +81,8 @@ def commit(table: Table, sources: Sources, change: Change) -> Published:
         next(attempts)
         if table.metadata.snapshot_by_id(draft.snapshot_id) is not None:
             return table  # a commit that was said to have failed took place
+        if change.updates and not same_columns(table.metadata, base):
+            raise Overtaken
         try:
             if change.removed or change.marked or change.touches is not None:
                 _check(table, draft, change)
@@ -128,36 +131,12 @@ def commit_metadata(table: Table, publish: Callable[[Table], T], failure: str, h
         raise ConflictError(failure.format(".".join(table.name())), hint=hint) from None
 
 
-class SameSpecs(AssertDefaultSpecId):
-    """The table is partitioned as it was. Where PyIceberg applies updates, it also has no other specs than it had.
-
-    PyIceberg adds a spec that is there already a second time, and Iceberg's Java library cannot read such metadata.
-    Servers of catalogs get the default spec's id, and look after the rest themselves.
-    """
-
-    _ids: frozenset[int] = frozenset()
-
-    @classmethod
-    def of(cls, metadata: TableMetadata) -> SameSpecs:
-        """The requirement of a change that was planned on this metadata."""
-        same = cls.model_validate({"default-spec-id": metadata.default_spec_id})
-        same._ids = frozenset(metadata.specs())
-        return same
-
-    def validate(self, base_metadata: TableMetadata | None) -> None:  # type: ignore[override]  # so in PyIceberg too
-        """An error that counts as overtaken."""
-        super().validate(base_metadata)
-        if base_metadata is not None and self._ids != frozenset(base_metadata.specs()):
-            raise CommitFailedException("Requirement failed: partition specs were added meanwhile")
-
-
 def change_metadata(table: Table, needed: Callable[[TableMetadata], Sequence[TableUpdate]], failure: str) -> Table:
     """The newest version of a table with the updates that it needs, if any."""
 
     def publish(table: Table) -> Table:
         metadata, updates = table.metadata, needed(table.metadata)
-        requirements = (AssertTableUUID(uuid=metadata.table_uuid), SameSpecs.of(metadata))
-        return update(table, requirements, updates) if updates else table
+        return update(table, columns_unchanged(metadata), updates) if updates else table
 
     return commit_metadata(fresh(table), publish, failure)
 
@@ -225,9 +204,9 @@ def _publish(table: Table, draft: Draft, change: Change) -> Table:
         move_ref(table.metadata, branch, snapshot.snapshot_id),
         *property_updates(table.metadata, {} if batch is None else batch.properties, ()),
     ]
-    requirements = (AssertTableUUID(uuid=table.metadata.table_uuid), unmoved(table.metadata, branch))
+    same = columns_unchanged(table.metadata) if change.updates else (AssertTableUUID(uuid=table.metadata.table_uuid),)
     try:
-        return update(table, requirements, updates)
+        return update(table, (*same, unmoved(table.metadata, branch)), updates)
     except CommitFailedException:
         raise
     except CLIENT_ERRORS as error:

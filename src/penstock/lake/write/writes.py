@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 
-from penstock.errors import LakeError
+from penstock.errors import ConflictError, LakeError
 from penstock.expr.bind import bind_text
 from penstock.expr.tree import Expr
 from penstock.lake.commit.commit import (
@@ -146,6 +146,8 @@ def change_once(
 ) -> Done:
     """Commit a change that is planned on one version; `Overtaken` when others changed those rows meanwhile."""
     planned = change.find(now)
+    if planned.partial:
+        _check_columns(now, job)
     new = _changed_files(now, job, change, planned, command)
     if not new.gone and not files and not new.written:
         return Done(now.table, WriteResult())
@@ -166,6 +168,13 @@ def change_once(
     published = commit_written(now, taken, new.written)
     rows = {"added": _rows(files) + new.inserted, "updated": new.updated, "removed": new.removed}
     return _done(published, **rows, retries=retries)
+
+
+def _check_columns(now: IcebergTable, job: WriteJob) -> None:
+    """Rows are written again with the columns that the job knows: values of a column that is new would be lost."""
+    if layout_of(now.table.metadata).schema.as_struct() != job.layout.schema.as_struct():
+        message = f"the columns of {now.name} were changed while its rows were"
+        raise ConflictError(message, hint="nothing was written; try again")
 
 
 def delete(table: IcebergTable, where: str | Expr, properties: dict[str, str]) -> Done:
