@@ -29,6 +29,7 @@ _SPARK_NAMES = [
 ]  # fmt: skip
 _COMMON = "boolean, int, bigint, double, decimal(10,2), string, date, timestamp, map<string,string>, …"
 _COLUMN = re.compile(r"\s*(?:`(?:``|[^`])+`|[^\s`]+)\s+([A-Za-z_]\w*)\s*(?:<(.*)>)?", re.DOTALL)
+_CONSTRAINTS = (exp.NotNullColumnConstraint, exp.CommentColumnConstraint)
 _TOP_COMMA = re.compile(r",(?![^(<]*[)>])")
 
 
@@ -95,8 +96,15 @@ def _parse_ddl(text: str) -> pa.Schema:
                 f"schema {shortened(text, 120)!r}: {column.sql(dialect='spark')!r} is not a column: write: name type"
             )
             raise _unknown_type(text) or SchemaError(message)
-        required = any(isinstance(c.kind, exp.NotNullColumnConstraint) for c in column.args.get("constraints") or ())
-        fields.append(pa.field(column.name, t, nullable=not required))
+        constraints = [constraint.kind for constraint in column.args.get("constraints") or ()]
+        required = any(isinstance(each, exp.NotNullColumnConstraint) for each in constraints)
+        comment = next((each.name for each in constraints if isinstance(each, exp.CommentColumnConstraint)), None)
+        other = next((each for each in constraints if not isinstance(each, _CONSTRAINTS)), None)
+        if other is not None:
+            message = f"schema {shortened(text, 120)!r}: {column.name} has {other.sql(dialect='spark')}"
+            raise SchemaError(message, hint="only NOT NULL and COMMENT can stand behind a type")
+        metadata = None if comment is None else {"doc": comment}
+        fields.append(pa.field(column.name, t, nullable=not required, metadata=metadata))
     if not fields:
         raise SchemaError(f"the schema {shortened(text, 120)!r} has no columns; write: name type, name type")
     names = [f.name.lower() for f in fields]

@@ -35,7 +35,7 @@ from penstock.prune.judge import Pruner
 from penstock.prune.plan import Plan
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.metadata.branch import ancestors
-from penstock.tables.iceberg.metadata.version import SnapshotChoice, Version, resolve
+from penstock.tables.iceberg.metadata.version import SnapshotChoice, Version, has_columns_of, resolve
 from penstock.tables.iceberg.scan.reader import Reader
 from penstock.tables.iceberg.scan.scan_plan import plan_files
 from penstock.tables.source import bind, empty
@@ -52,6 +52,9 @@ def row_changes(table: IcebergTable, from_: SnapshotChoice, to: SnapshotChoice, 
     if any(name.lower() == CHANGE_TYPE for name in newer.schema.names):
         message = f"{table.name} has a column {CHANGE_TYPE}, which says here what became of a row"
         raise SchemaError(message, hint="rename the column")
+    if before is not None and not has_columns_of(newest.stored, metadata, before):
+        message = f"{table.name} was replaced since snapshot {before.snapshot_id}, whose columns are all gone"
+        raise SchemaError(message, hint="choose a snapshot from after that")
     pruner = Pruner(bind(newer, where), table.context.timezone)
     gone, new = list[FileTask](), list[FileTask]()
     for older, younger in _steps(newest, before):

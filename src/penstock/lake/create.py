@@ -18,6 +18,7 @@ from penstock.errors import LakeError, SchemaError, name_hint
 from penstock.expr.schema import as_schema
 from penstock.lake.layout.coalesce import Coalesce
 from penstock.lake.layout.table_layout import Layout, rule_properties
+from penstock.lake.schema_checks import check_fields
 from penstock.lake.write.data_files import file_format
 from penstock.lake.write.new_sidecars import schema_with_sidecars
 from penstock.maps.shred_rule import Shred
@@ -60,9 +61,10 @@ def define(
 
 def iceberg_schema(schema: Any) -> Schema:
     """Iceberg's schema of DDL text, of Arrow's, Iceberg's or Spark's schema."""
-    from pyiceberg.io.pyarrow import _pyarrow_to_schema_without_ids
+    from pyiceberg.io.pyarrow import UnsupportedPyArrowTypeException, _pyarrow_to_schema_without_ids
 
     if isinstance(schema, Schema):
+        check_fields(schema.fields)
         return assign_fresh_schema_ids(schema)
     if hasattr(schema, "simpleString") and hasattr(schema, "toDDL"):
         schema = schema.toDDL()
@@ -71,6 +73,14 @@ def iceberg_schema(schema: Any) -> Schema:
     if void is not None:
         raise SchemaError(f"column {void} has no type: all of its values are NULL", hint="cast it to a type")
     known = pa.schema([f.with_type(_known(f.type)) for f in arrow])
+    for field in known:
+        try:
+            check_fields(_pyarrow_to_schema_without_ids(pa.schema([field])).fields)
+        except (UnsupportedPyArrowTypeException, ValueError, TypeError) as error:
+            if isinstance(error, SchemaError):
+                raise
+            message = f"column {field.name} is of type {field.type}, which tables do not have"
+            raise SchemaError(message, hint="cast it to a type such as bigint, string or timestamp") from None
     return assign_fresh_schema_ids(_pyarrow_to_schema_without_ids(known))
 
 
@@ -98,6 +108,10 @@ def partition_source(schema: Schema, text: str) -> tuple[str, NestedField, Trans
     written, transform = parse_field(text)
     column = written.strip("`")
     source, applied = _source(schema, column, text), parse_transform(transform.text)
+    if transform.name == "void":
+        raise SchemaError(
+            f"partition_by {text!r}: void keeps no value", hint="choose another transform, or leave it out"
+        )
     if not applied.can_transform(source.field_type):
         message = f"partition_by {text!r}: {column} is a {source.field_type}, which has no {transform.name}"
         raise SchemaError(message, hint="choose another transform or column")

@@ -10,9 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.lake.layout.table_layout import layout_of
 from penstock.lake.partition_change import partition_texts
 from penstock.lake.schema_change import SchemaChange
 from penstock.lake.writable_table import WritableTable
+from penstock.lake.write.conform import check_schema, conform, in_order
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,7 +84,10 @@ class EvolvingTable(WritableTable):
         with self.change_schema() as change:
             change.replace_partition_field(field, new_field)
 
-    def _merge_schema(self, rows: pa.Schema) -> None:
-        """Change the table so that rows of a schema fit."""
+    def _merge_schema(self, columns: pa.Schema, rows: Any) -> None:
+        """Change the table so that rows fit; the values of rows that are all here are looked at before."""
         with self.change_schema() as change:
-            change.merge_columns(rows)
+            change.merge_columns(columns)
+            if isinstance(rows, pa.Table):
+                layout = layout_of(change.metadata)
+                conform(in_order(rows, check_schema(columns, layout.schema)), layout)

@@ -15,6 +15,7 @@ from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
+from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import AssertTableUUID, RemoveSnapshotRefUpdate, TableUpdate
 
 from penstock.errors import CLIENT_ERRORS, LakeError, PenstockError
@@ -22,7 +23,7 @@ from penstock.lake.commit.commit import commit_metadata, update
 from penstock.lake.commit.ref_updates import move_ref, unmoved
 from penstock.storage.redaction import one_line
 from penstock.tables.iceberg.metadata.branch import ancestors, branch_head, branch_of, refs_of
-from penstock.tables.iceberg.metadata.version import SnapshotChoice, resolve
+from penstock.tables.iceberg.metadata.version import SnapshotChoice, has_columns_of, resolve
 
 BRANCH, TAG = SnapshotRefType.BRANCH, SnapshotRefType.TAG
 
@@ -82,13 +83,16 @@ def rollback(table: Table, to: SnapshotChoice) -> tuple[Table, Moved]:
 
     def target(metadata: TableMetadata) -> int:
         version = resolve(metadata, to, _name(table))
-        assert version.snapshot_id is not None
+        assert version.snapshot is not None
         log = {entry.snapshot_id for entry in metadata.snapshot_log}
         before = {snapshot.snapshot_id for snapshot in ancestors(metadata, metadata.current_snapshot_id)}
-        if version.snapshot_id not in log | before:
+        if version.snapshot_id not in log | before and not _was_left(metadata, version.snapshot, branch_of(table)):
             message = f"snapshot {version.snapshot_id} was never current on {branch_of(table)} of {_name(table)}"
             raise LakeError(message, hint="see its history; a branch is published by a fast-forward")
-        return version.snapshot_id
+        if not has_columns_of(metadata.schema(), metadata, version.snapshot):
+            message = f"{_name(table)} was replaced since snapshot {version.snapshot_id}, whose columns are all gone"
+            raise LakeError(message, hint="read it with at(), and write its rows to the table or to another one")
+        return int(version.snapshot.snapshot_id)
 
     return _move(table, branch_of(table), target)
 
@@ -102,13 +106,36 @@ def fast_forward(table: Table, branch: str, to: str) -> tuple[Table, Moved]:
             known = ", ".join(sorted(metadata.refs))
             raise LakeError(f"{_name(table)} has no branch or tag {to!r}", hint=f"there are: {known}")
         if head not in (snapshot.snapshot_id for snapshot in ancestors(metadata, ref.snapshot_id)):
-            message = (
-                f"{branch} of {_name(table)} cannot be fast-forwarded to {to}: {branch} has snapshots that {to} lacks"
-            )
-            raise LakeError(message, hint=f"create the branch again at {branch}, and write its rows again")
+            raise _apart(metadata, branch, to, _name(table))
         return int(ref.snapshot_id)
 
     return _move(table, branch, target)
+
+
+def _apart(metadata: TableMetadata, branch: str, to: str, name: str) -> LakeError:
+    """The error for a branch that another one does not go on from."""
+    ours, theirs = metadata.refs[branch].snapshot_id, metadata.refs[to].snapshot_id
+    *_, first = ancestors(metadata, theirs)
+    message = f"{branch} of {name} cannot be fast-forwarded to {to}: "
+    if any(snapshot.snapshot_id == theirs for snapshot in ancestors(metadata, ours)):
+        return LakeError(f"{message}it has all snapshots of {to}, and newer ones", hint="there is nothing to publish")
+    again = f"create the branch again at {branch}, and write its rows again"
+    if first.timestamp_ms > metadata.snapshot_by_id(ours).timestamp_ms:  # type: ignore[union-attr]
+        return LakeError(f"{message}the snapshots between both have expired", hint=again)
+    return LakeError(f"{message}{branch} has snapshots that {to} lacks", hint=again)
+
+
+def _was_left(metadata: TableMetadata, snapshot: Snapshot, branch: str) -> bool:
+    """Whether a branch may have been rolled back from a snapshot: it goes on from its head, and no ref leads to it.
+
+    Tables have a log of what was current on `main` only.
+    """
+    if branch == MAIN_BRANCH:
+        return False
+    lineage = {each.snapshot_id for each in ancestors(metadata, snapshot.snapshot_id)}
+    others = (ancestors(metadata, ref.snapshot_id) for name, ref in metadata.refs.items() if name != branch)
+    led_to = {each.snapshot_id for lineage_of_ref in others for each in lineage_of_ref}
+    return metadata.current_snapshot_id in lineage and snapshot.snapshot_id not in led_to
 
 
 def check_name(name: str, kind: SnapshotRefType) -> None:

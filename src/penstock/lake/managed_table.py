@@ -53,7 +53,7 @@ class ManagedTable(EvolvingTable, VersionedTable):
         with clear_storage_errors(f"{self.name} cannot be written"):
             rows = rows if is_spark(rows) else as_arrow(rows)
             if merge_schema:
-                self._merge_schema(bridge.schema_of(rows) if is_spark(rows) else rows.schema)
+                self._merge_schema(bridge.schema_of(rows) if is_spark(rows) else rows.schema, rows)
             return self._done(write.append(self._writable(), rows, properties or {}))
 
     def overwrite(

@@ -18,6 +18,7 @@ from typing import Any
 
 from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.update import AddPartitionSpecUpdate, SetDefaultSpecUpdate, TableUpdate
 from pyiceberg.transforms import Transform, VoidTransform
 
 from penstock.errors import LakeError, SchemaError, name_hint
@@ -141,3 +142,19 @@ def _known_or_new(metadata: TableMetadata, fields: Sequence[PartitionField]) -> 
     same = (spec for spec in metadata.partition_specs if list(spec.fields) == list(fields))
     new = PartitionSpec(*fields, spec_id=max(spec.spec_id for spec in metadata.partition_specs) + 1)
     return next(same, new)
+
+
+def updates_to(metadata: TableMetadata, spec: PartitionSpec) -> Iterator[TableUpdate]:
+    """What makes a spec the default one, which the table may have had before."""
+    if spec.spec_id in metadata.specs():
+        yield SetDefaultSpecUpdate.model_validate({"spec-id": spec.spec_id})
+    else:
+        yield AddPartitionSpecUpdate(spec=spec)
+        yield SetDefaultSpecUpdate.model_validate({"spec-id": -1})
+
+
+def renumbered(base: TableMetadata, spec: PartitionSpec) -> PartitionSpec:
+    """A spec of the draft with the id that it has, or will have, in the table: specs in between are not kept."""
+    if base.specs().get(spec.spec_id) == spec:
+        return spec
+    return PartitionSpec(*spec.fields, spec_id=max(known.spec_id for known in base.partition_specs) + 1)

@@ -6,7 +6,6 @@ the most one new schema and one new spec, however many steps there were.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Set
 from typing import Any
 
@@ -16,33 +15,37 @@ from pyiceberg.schema import Schema, index_by_id
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import (
-    AddPartitionSpecUpdate,
     AddSchemaUpdate,
     AssertRefSnapshotId,
     RemovePartitionSpecsUpdate,
     SetCurrentSchemaUpdate,
-    SetDefaultSpecUpdate,
     SetPropertiesUpdate,
     TableRequirement,
     TableUpdate,
     update_table_metadata,
 )
 from pyiceberg.table.update.schema import UpdateSchema
-from pyiceberg.types import IcebergType, NestedField
+from pyiceberg.types import NestedField, StructType
 
 from penstock.errors import CLIENT_ERRORS, SchemaError, name_hint
-from penstock.expr.sql_text import quote_name
 from penstock.lake import partition_change
+from penstock.lake.column_type import column_type, type_text
 from penstock.lake.commit.column_requirements import columns_unchanged
-from penstock.lake.create import iceberg_schema
 from penstock.lake.layout.renames import current_properties
+from penstock.lake.partition_change import renumbered, updates_to
+from penstock.lake.schema_checks import (
+    check_fields,
+    check_mapping,
+    check_named,
+    check_not_ordered,
+    check_partition_names,
+    is_wider,
+)
+from penstock.lake.schema_path import Path, parts_of
 from penstock.lake.write.row_fit import fit_rows
 from penstock.maps.shred_rule import from_properties
 from penstock.maps.sidecar_columns import check_names, map_path, read_sidecars, visible
 from penstock.storage.redaction import one_line
-
-Path = tuple[str, ...]
-_PART = re.compile(r"\s*(?:`((?:``|[^`])+)`|([^`.]+?))\s*(\.|$)")
 
 
 class SchemaDraft:
@@ -63,21 +66,24 @@ class SchemaDraft:
         path = self.path(name)
         if len(path) > 1:
             self._find(path[:-1])
-        kind, required = self._type(path, type)
+        kind, required, documented = column_type(path[-1], _text(path), type)
         if required or not nullable:
             hint = "add it as a nullable column"
             raise SchemaError(f"column {_text(path)} is NOT NULL, and rows that exist have no value", hint=hint)
-        self._check_new(path)
-        self._change(lambda columns: columns.add_column(path, kind, comment))
+        self._check_new(path, None)
+        doc = documented if comment is None else comment
+        self._change(lambda columns: columns.add_column(path, kind, doc))
 
     def rename(self, name: str | Path, new_name: str) -> None:
         """Rename a column."""
         path, field = self._find(name)
-        if new_name.lower() != path[-1].lower():
-            self._check_new((*path[:-1], new_name))
-        elif new_name == field.name:
+        check_named(self.schema, field, _text(path))
+        new = self._own_name(new_name) if isinstance(name, str) else new_name
+        if new.lower() != path[-1].lower():
+            self._check_new((*path[:-1], new), field.field_id)
+        elif new == field.name:
             return
-        self._change(lambda columns: columns.rename_column(path, new_name))
+        self._change(lambda columns: columns.rename_column(path, new))
 
     def drop(self, name: str | Path, missing_ok: bool) -> None:
         """Drop a column, unless the partitioning or a rule needs it."""
@@ -88,6 +94,7 @@ class SchemaDraft:
             {field.field_id, *index_by_id(field.field_type)} if not field.field_type.is_primitive else {field.field_id}
         )
         self._check_not_partitioned(path, inner)
+        check_not_ordered(self.metadata, inner, _text(path), self._table)
         for column in from_properties(current_properties(self.metadata)):
             of_rule = map_path(self.schema, column)
             if of_rule is not None and self.schema.find_field(_text(of_rule)).field_id in inner:
@@ -98,11 +105,13 @@ class SchemaDraft:
     def widen(self, name: str | Path, type: Any) -> None:
         """Change the type of a column to a wider one."""
         path, field = self._find(name)
-        old, (new, _) = field.field_type, self._type(path, type)
+        old, (new, *_) = field.field_type, column_type(path[-1], _text(path), type)
         if old == new:
             return
-        if getattr(old, "scale", None) != getattr(new, "scale", None):  # PyIceberg lets it pass, and misreads old files
-            raise SchemaError(f"{_text(path)} cannot change from {old} to {new}", hint="only the digits can grow")
+        if not is_wider(new, old):  # PyIceberg lets more pass, and misreads old files
+            hint = "int becomes bigint, float double, and a decimal one of more digits with the same scale"
+            message = f"{_text(path)} is {type_text(old)} and cannot become {type_text(new)}"
+            raise SchemaError(message, hint=hint)
         self._change(lambda columns: columns.update_column(path, new))
 
     def set_nullable(self, name: str | Path, nullable: bool) -> None:
@@ -111,11 +120,14 @@ class SchemaDraft:
         if not nullable and not field.required:
             raise SchemaError(f"{_text(path)} cannot become NOT NULL: rows that exist may have NULL in it")
         if nullable:
+            identifier = {field.field_id} & set(self.schema.identifier_field_ids)
+            check_not_ordered(self.metadata, identifier, _text(path), self._table)
             self._change(lambda columns: columns.make_column_optional(path))
 
     def comment(self, name: str | Path, comment: str) -> None:
         """Set the comment of a column."""
-        path, _ = self._find(name)
+        path, field = self._find(name)
+        check_named(self.schema, field, _text(path))
         self._change(lambda columns: columns.update_column(path, doc=comment))
 
     def move(self, name: str | Path, after: str | None) -> None:
@@ -168,24 +180,35 @@ class SchemaDraft:
     def path(self, name: str | Path) -> Path:
         """The path of a column that is named with dots; a part with a dot in it stands in backticks."""
         if not isinstance(name, str):
-            return tuple(name)
+            if not isinstance(name, tuple):
+                raise SchemaError(f"{name!r} is no name of a column", hint="write app, or address.zip")
+            return name
         if any(field.name.lower() == name.lower() for field in self.schema.fields):
             return (name,)
-        parts, position = [], 0
-        while match := _PART.match(name, position):
-            parts.append(match[1].replace("``", "`") if match[1] is not None else match[2])
-            if match[3] == "":
-                return tuple(parts)
-            position = match.end()
-        raise SchemaError(f"{name!r} is no name of a column", hint="write app, or address.zip for a nested field")
+        return parts_of(name)
 
     def _find(self, name: str | Path) -> tuple[Path, NestedField]:
         path = self.path(name)
         field = self._known(path)
         if field is None:
-            hint = name_hint(_text(path), [field.name for field in self.schema.fields])
+            parent = self._known(path[:-1]) if len(path) > 1 else None
+            kind = self.schema.as_struct() if parent is None else parent.field_type
+            known = [each.name for each in kind.fields] if isinstance(kind, StructType) else []
+            hint = name_hint(path[-1] if path else "", known) if known else f"{_text(path[:-1])} has no fields"
             raise SchemaError(f"{self._table} has no column {_text(path)!r}", hint=hint)
         return path, field
+
+    def _own_name(self, new_name: str) -> str:
+        """The new name of a column, as it is written for a field of its own struct."""
+        if not isinstance(new_name, str) or not new_name.strip():
+            raise SchemaError("a column needs a name", hint="write one that is not empty")
+        parts = parts_of(new_name)
+        if len(parts) != 1:
+            message = f"{new_name!r} is no name of one column"
+            raise SchemaError(
+                message, hint="a field stays in its struct: write its own name; one with a dot in backticks"
+            )
+        return parts[0]
 
     def _known(self, path: Path) -> NestedField | None:
         try:
@@ -193,13 +216,14 @@ class SchemaDraft:
         except ValueError:
             return None
 
-    def _check_new(self, path: Path) -> None:
+    def _check_new(self, path: Path, field_id: int | None) -> None:
         if not path[-1].strip():
             raise SchemaError("a column needs a name", hint="write one that is not empty")
         if len(path) == 1:
             check_names(path)
         if self._known(path) is not None:
             raise SchemaError(f"{self._table} has a column {_text(path)!r} already", hint="choose another name")
+        check_partition_names(_changeable(self.metadata).partition_specs, _text(path), field_id, self._table)
 
     def _check_not_partitioned(self, path: Path, ids: set[int]) -> None:
         """An error for a column that files are partitioned by; older specs that no file has are removed with it."""
@@ -214,27 +238,13 @@ class SchemaDraft:
             hint = (
                 "compact() brings the files to the new partitioning, and expire() removes the snapshots that have them"
             )
+            if default.spec_id in older:
+                message = f"{self._table} was partitioned by {_text(path)}, and its partitioning keeps a field of it"
+                hint = "the column stays: tables of format version 1 never lose a partition field"
             raise SchemaError(message, hint=hint)
         self._removed |= older & set(self._base.specs())
         staying = [spec for spec in metadata.partition_specs if spec.spec_id not in older]
         self.metadata = metadata.model_copy(update={"partition_specs": staying})
-
-    def _type(self, path: Path, type: Any) -> tuple[IcebergType, bool]:
-        """Iceberg's type, and whether it is NOT NULL."""
-        if isinstance(type, str):
-            type = f"{quote_name(path[-1])} {type}"
-        elif isinstance(type, pa.DataType):
-            type = pa.schema({path[-1]: type})
-        elif isinstance(type, IcebergType):
-            type = Schema(NestedField(1, path[-1], type, required=False))
-        elif hasattr(type, "simpleString"):  # Spark's
-            type = f"{quote_name(path[-1])} {type.simpleString()}"
-        else:
-            raise SchemaError(f"column {_text(path)}: {type!r} is no type", hint="write one, such as bigint")
-        fields = iceberg_schema(type).fields
-        if len(fields) != 1:
-            raise SchemaError(f"column {_text(path)}: {len(fields)} types are given", hint="write one, such as bigint")
-        return fields[0].field_type, fields[0].required
 
     def _change(self, change: Callable[[UpdateSchema], object]) -> None:
         """Apply one of PyIceberg's changes to the draft."""
@@ -247,10 +257,12 @@ class SchemaDraft:
             changed = transaction.table_metadata
         except CLIENT_ERRORS as error:
             raise SchemaError(f"{self._table}: {one_line(error)}") from None
+        check_fields(changed.schema().fields)
+        check_mapping(self.metadata, changed, self._table)
         self.metadata = changed.model_copy(update={"partition_specs": self.metadata.partition_specs})
 
     def _partition_by(self, spec: PartitionSpec) -> None:
-        self.metadata = update_table_metadata(self.metadata, tuple(_spec_updates(self.metadata, spec)))
+        self.metadata = update_table_metadata(self.metadata, tuple(updates_to(self.metadata, spec)))
 
     def _schema_updates(self) -> Iterator[TableUpdate]:
         base, schema = self._base, self.metadata.schema()
@@ -269,22 +281,7 @@ class SchemaDraft:
     def _spec_updates(self) -> Iterator[TableUpdate]:
         spec = self.metadata.spec()
         if spec.spec_id != self._base.default_spec_id:
-            yield from _spec_updates(self._base, _renumbered(self._base, spec))
-
-
-def _spec_updates(metadata: TableMetadata, spec: PartitionSpec) -> Iterator[TableUpdate]:
-    if spec.spec_id in metadata.specs():
-        yield SetDefaultSpecUpdate.model_validate({"spec-id": spec.spec_id})
-    else:
-        yield AddPartitionSpecUpdate(spec=spec)
-        yield SetDefaultSpecUpdate.model_validate({"spec-id": -1})
-
-
-def _renumbered(base: TableMetadata, spec: PartitionSpec) -> PartitionSpec:
-    """A spec of the draft with the id that it has, or will have, in the table: specs in between are not kept."""
-    if base.specs().get(spec.spec_id) == spec:
-        return spec
-    return PartitionSpec(*spec.fields, spec_id=max(known.spec_id for known in base.partition_specs) + 1)
+            yield from updates_to(self._base, renumbered(self._base, spec))
 
 
 def _changeable(metadata: TableMetadata) -> TableMetadata:

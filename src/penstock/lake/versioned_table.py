@@ -11,7 +11,7 @@ from penstock.lake.changes import row_changes
 from penstock.lake.history import BRANCH, TAG, Moved, create_ref, drop_ref, fast_forward, rollback
 from penstock.lake.writable_table import WritableTable
 from penstock.tables.iceberg.metadata.branch import branch_of, on_branch
-from penstock.tables.iceberg.metadata.catalogs import clear_errors
+from penstock.tables.iceberg.metadata.catalogs import loaded
 from penstock.tables.iceberg.metadata.version import SnapshotChoice
 
 
@@ -30,8 +30,7 @@ class VersionedTable(WritableTable):
 
     def _unbranched(self) -> Self:
         """The table itself, as the catalog has it now."""
-        with clear_errors("the catalog", {}):
-            return replace(self, table=self.table.catalog.load_table(self.table.name()), snapshot=None)
+        return replace(self, table=loaded(self.table), snapshot=None)
 
     def history(self) -> pa.Table:
         """Which snapshot was current since when, with the columns of Iceberg's metadata table `history`."""

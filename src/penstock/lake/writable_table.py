@@ -8,10 +8,10 @@ from typing import Self
 from pyiceberg.table.refs import MAIN_BRANCH
 
 from penstock.errors import LakeError
-from penstock.lake.commit.commit import fresh
 from penstock.lake.declarations import Declarations
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.metadata.branch import branch_of
+from penstock.tables.iceberg.metadata.catalogs import reloaded
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,7 +26,7 @@ class WritableTable(IcebergTable):
             is_branch = isinstance(self.snapshot, str) and self.snapshot in self.table.metadata.refs
             hint = f"a branch is written by at_branch({self.snapshot!r}), the table by lake.table(…)"
             raise LakeError(message, hint=hint if is_branch else "write to the table itself: lake.table(…)")
-        self._move(fresh(self.table))
+        self._move(reloaded(self))
         return self
 
     def _writable_whole(self) -> Self:

@@ -100,6 +100,27 @@ def test_a_table_that_does_not_exist_cannot_be_dropped(lake: Any) -> None:
         lake.drop_table("web.nope")
 
 
+def test_an_object_of_a_table_that_was_dropped_or_renamed_says_so(lake: Any) -> None:
+    table = lake.table("web.events")
+    lake.rename_table("web.events", "web.other")
+    uses = (
+        table.refresh,
+        lambda: table.append(pa.table({"app": ["a"], "n": [1]})),
+        lambda: table.delete("n = 1"),
+        lambda: table.add_column("x", "int"),
+        lambda: table.create_tag("eod"),
+        lambda: table.at_branch("main"),
+        table.compact,
+        table.expire,
+    )
+    for use in uses:
+        with pytest.raises(
+            TableNotFoundError, match=r"no table 'web.events' in the catalog any more; it was dropped or"
+        ):
+            use()
+    assert lake.table("web.other").count() == 1
+
+
 def test_a_renamed_table_has_its_rows_and_a_new_namespace(lake: Any) -> None:
     lake.rename_table("web.events", "archive.events")
     assert lake.tables() == ["archive.events"]

@@ -11,9 +11,11 @@ import pytest
 from pyiceberg.table.update import SetSnapshotRefUpdate
 
 import penstock
-from penstock.errors import LakeError
+from penstock.errors import LakeError, SchemaError
 from penstock.lake.commit.commit import update
+from penstock.lake.create import define
 from penstock.lake.managed_table import ManagedTable
+from penstock.lake.replace import Replacement
 from tests.fixtures.managed_tables import files_below, head_id, managed_table, reachable, reopened, snapshot_ids
 from tests.fixtures.managed_writers import rows
 
@@ -96,6 +98,41 @@ def test_a_rollback_is_undone_by_another_one(table: ManagedTable) -> None:
     table.rollback(first)
     assert str(table.rollback(second)) == f"main is at snapshot {second} now; it was at {first}"
     assert ids(table) == [1, 2, 3]
+
+
+def test_a_rollback_of_a_branch_is_undone_by_another_one(table: ManagedTable) -> None:
+    table.create_branch("audit")
+    audit = table.at_branch("audit")
+    for i in (3, 4):
+        audit.append(rows([(i, "a")]))
+    table.append(rows([(9, "a")]))
+    first, middle, last = audit.history()["snapshot_id"].to_pylist()
+    for snapshot, expected in ((first, [1, 2]), (last, [1, 2, 3, 4]), (middle, [1, 2, 3])):
+        audit.rollback(snapshot)
+        assert ids(audit) == ids_by_pyiceberg(table, "audit") == expected
+    audit.rollback(first)
+    with pytest.raises(LakeError, match=r"was never current on audit of web\.t"):
+        audit.rollback("main")
+    table.drop_branch("audit")
+    with pytest.raises(LakeError, match=r"was never current on main of web\.t"):
+        table.rollback(last)
+
+
+def test_a_table_that_was_replaced_is_not_rolled_back_to_rows_without_columns(table: ManagedTable) -> None:
+    before = head_id(table)
+    definition = define("id bigint, name string", (), None, {}, {}, table.table.metadata)
+    replacement = Replacement.of(table, definition)
+    replacement.write(pa.table({"id": [7], "name": ["x"]}))
+    replacement.commit()
+    now = reopened(table_root(table))
+    with pytest.raises(
+        LakeError, match=r"web\.t was replaced since snapshot \d+, whose columns are all gone; read it with at"
+    ):
+        now.rollback(before)
+    with pytest.raises(SchemaError, match=r"web\.t was replaced since snapshot \d+"):
+        now.changes(before)
+    assert (ids(now), ids(now.at(before))) == ([7], [1, 2])
+    assert now.changes(before, before).num_rows == 0
 
 
 def test_a_rollback_to_the_current_snapshot_commits_nothing(table: ManagedTable) -> None:
@@ -251,6 +288,23 @@ def test_branches_that_went_apart_are_not_fast_forwarded(table: ManagedTable) ->
     with pytest.raises(LakeError, match=r"web.t has no branch or tag 'aduit'; there are: audit, main"):
         table.fast_forward("main", to="aduit")
     assert heads(table) == before
+
+
+def test_a_fast_forward_to_what_a_branch_has_says_so(table: ManagedTable) -> None:
+    table.create_branch("audit")
+    table.append(rows([(3, "a")]))
+    with pytest.raises(LakeError, match="it has all snapshots of audit, and newer ones; there is nothing to publish"):
+        table.fast_forward("main", to="audit")
+
+
+def test_a_fast_forward_over_snapshots_that_expired_says_so(table: ManagedTable) -> None:
+    table.create_branch("audit")
+    for i in (3, 4):
+        table.at_branch("audit").append(rows([(i, "a")]))
+    table.expire("0 seconds")
+    with pytest.raises(LakeError, match="the snapshots between both have expired; create the branch again at main"):
+        table.fast_forward("main", to="audit")
+    assert sorted(table.changes("main", "audit")["id"].to_pylist()) == [3, 4]
 
 
 def test_settings_of_a_branch_stay_when_it_moves(table: ManagedTable) -> None:

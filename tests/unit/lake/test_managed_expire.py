@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from pathlib import Path
 from typing import Any
 
@@ -319,3 +320,30 @@ def test_an_empty_table_and_an_old_version(tmp_path: Path) -> None:
     with pytest.raises(LakeError, match="cannot be written"):
         table.at(snapshot_ids(table)[0]).expire(NOW)
     assert isinstance(penstock.connect(tmp_path).table("web.t").expire("5 days"), expiring.Expired)
+
+
+@pytest.mark.parametrize("move", ["append", "rollback"])
+def test_a_time_whose_snapshot_has_expired_is_not_that_of_an_older_one(tmp_path: Path, move: str) -> None:
+    table = managed_table(tmp_path, "id bigint")
+    for i in range(2):
+        table.append(pa.table({"id": [i]}))
+    table.create_tag("kept", snapshot_ids(table)[1])
+    for i in range(2, 4):
+        table.append(pa.table({"id": [i]}))
+    if move == "rollback":
+        table.rollback(snapshot_ids(table)[0])
+    log = [(entry.snapshot_id, entry.timestamp_ms) for entry in table.table.metadata.snapshot_log]
+    times = [dt.datetime.fromtimestamp(millis / 1000, dt.UTC) for _, millis in log]
+    counts = [table.at(time).count() for time in times]
+    assert counts == [1, 2, 3, 4, *([1] if move == "rollback" else [])]
+    before = dict(zip(times, counts, strict=True))
+    table.expire("0 seconds")
+    for time, count in before.items():
+        try:
+            assert table.at(time).count() == count, "the same rows, or an error"
+        except LakeError as error:
+            assert re.search("may have expired|had no snapshot|has expired", str(error))  # noqa: PT017
+    with pytest.raises(LakeError, match=r"what was current at .* may have expired"):
+        table.at(times[2]).count()
+    assert table.at(times[-1]).count() == counts[-1]
+    assert table.at("kept").count() == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from decimal import Decimal
 from pathlib import Path
@@ -216,6 +217,9 @@ class TestMerge:
             (row(2, p=Decimal("1.2345"), extra=1), r"p is a decimal\(9,2\) and was given as decimal\(5,4\)"),
             (pa.table({"n": [1 << 40], "extra": [1]}), "missing: id bigint"),
             (row(2, __map_shred_m_0=1, extra=1), "is called like a sidecar"),
+            (pa.table({"id": pa.array([None], pa.int64()), "extra": [1]}), "column 'id' is required and 1 of the rows"),
+            (row(2, extra=dt.timedelta(1)), "column extra is of type duration.*, which tables do not have"),
+            (row(2, extra={"a": 1, "A": 2}), "the fields 'a' and 'A' of extra have the same name"),
             ([{"id": 2}], "found list"),
         ],
     )
@@ -236,3 +240,9 @@ class TestMerge:
             other.append(row(3, extra=1), merge_schema=True)
         assert table.schema.names[-2:] == ["extra", "mine"]
         assert [each["extra"] for each in read(table)] == [None, 1]
+
+    def test_lists_of_a_fixed_length_are_lists(self, table: ManagedTable) -> None:
+        pairs = pa.array([[1, 2], None, [3, None]], pa.list_(pa.int32(), 2))
+        table.append(pa.table({"id": [2, 3, 4], "pair": pairs}), merge_schema=True)
+        table.append(pa.table({"id": [5], "pair": pairs.slice(2)}))
+        assert [each["pair"] for each in read(table)] == [None, [1, 2], None, [3, None], [3, None]]

@@ -6,8 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from pyiceberg.types import LongType
+from pyiceberg.schema import Schema
+from pyiceberg.table.sorting import SortField, SortOrder
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import LongType, NestedField, StringType
 
 import penstock
 from penstock.errors import ConflictError, SchemaError
@@ -75,7 +79,7 @@ def test_widened_columns_keep_their_values(table: Any) -> None:
         (lambda schema: schema.drop_column(("headers",)), "keys of headers have columns of their own"),
         (lambda schema: schema.drop_column(("nope",)), "web.events has no column 'nope'"),
         (lambda schema: schema.rename_column(("nop",), "x"), "web.events has no column 'nop'"),
-        (lambda schema: schema.widen_column(("n",), pa.string()), "web.events: "),
+        (lambda schema: schema.widen_column(("n",), pa.string()), "n is int and cannot become string; int becomes"),
         (lambda schema: schema.add_column(("n",), pa.int32()), "web.events has a column 'n' already"),
         (lambda schema: schema.add_column(("m",), pa.int32(), nullable=False), "column m is NOT NULL"),
         (lambda schema: schema.set_nullable(("n",), nullable=False), "n cannot become NOT NULL"),
@@ -218,6 +222,26 @@ class TestMethodsOfTheTable:
             (lambda table: table.move_column("n", after="n"), "n cannot stand behind itself"),
             (lambda table: table.widen_column("app", "int"), "app"),
             (lambda table: table.comment_column("nope", "x"), "web.events has no column 'nope'"),
+            (lambda table: table.widen_column("app", "binary"), "app is string and cannot become binary"),
+            (lambda table: table.widen_column("n", "decimal(10,0)"), "n is int and cannot become decimal"),
+            (lambda table: table.drop_column("place.zap"), r"no column 'place\.zap'; did you mean 'zip'"),
+            (lambda table: table.drop_column(5), "5 is no name of a column"),
+            (lambda table: table.rename_column("n", 5), "a column needs a name"),
+            (lambda table: table.rename_column("place.zip", "place.code"), "'place.code' is no name of one column"),
+            (lambda table: table.rename_column("headers.key", "k"), "headers.key is a part of a list or a map"),
+            (lambda table: table.comment_column("headers.value", "x"), "headers.value is a part of a list or a map"),
+            (
+                lambda table: table.add_column("d", "struct<a: int, A: int>"),
+                "the fields 'a' and 'A' of d have the same",
+            ),
+            (lambda table: table.add_column("d", "array<struct<a: int, A: int>>"), "fields 'a' and 'A' of d.element"),
+            (lambda table: table.add_column("d", pa.struct([])), "d is a struct without fields"),
+            (lambda table: table.add_column("d", pa.duration("s")), "column d is of type duration.s., which tables do"),
+            (lambda table: table.add_column("d", pa.list_(pa.null())), "column d is of type list"),
+            (lambda table: table.add_column("d", "int DEFAULT 5"), "d has DEFAULT 5; only NOT NULL and COMMENT"),
+            (lambda table: table.add_column("ts_day", "int"), "a partition field 'ts_day' of another column"),
+            (lambda table: table.rename_column("n", "ts_day"), "a partition field 'ts_day' of another column"),
+            (lambda table: table.add_partition_field("void(n)"), "void keeps no value"),
         ],
     )
     def test_what_is_wrong_is_one_line(self, table: Any, change: Any, message: str) -> None:
@@ -240,6 +264,85 @@ class TestMethodsOfTheTable:
             SchemaError, match=r"web\.t was partitioned by app, and files of that time need it; compact"
         ):
             table.drop_column("app")
+
+    def test_new_names_are_written_as_all_names_are(self, table: Any) -> None:
+        table.rename_column("n", "`a.b`")
+        table.rename_column("place.zip", "`c``d`")
+        assert table.schema.names[2] == "a.b"
+        assert [field.name for field in table.schema.field("place").type] == ["city", "c`d"]
+        assert table.count("`a.b` = 2") == 1
+
+    def test_a_comment_behind_the_type_is_the_columns(self, table: Any) -> None:
+        table.add_column("x", "int COMMENT 'five'")
+        table.add_column("y", "int COMMENT 'this'", comment="that")
+        assert table.comments() == {"x": "five", "y": "that"}
+
+    def test_the_last_field_of_a_struct_stays(self, table: Any) -> None:
+        table.drop_column("place.city")
+        with pytest.raises(SchemaError, match="place is a struct without fields"):
+            table.drop_column("place.zip")
+        table.append(rows(table, []).slice(0, 0))
+        table.drop_column("place")
+
+    def test_a_column_in_the_place_of_a_renamed_partition_column_needs_another_name(self, table: Any) -> None:
+        table.rename_column("app", "application")
+        with pytest.raises(SchemaError, match="has, or had, a partition field 'app' of another column"):
+            table.add_column("app", "string")
+        table.rename_column("application", "app")
+        assert table.plan("app = 'a'").report.files.kept == 1
+
+    def test_in_format_version_1_a_column_of_a_dropped_partition_field_stays(self, tmp_path: Path) -> None:
+        lake = penstock.connect(tmp_path / "other")
+        table: Any = lake.create_table("web.t", "id int, app string", ["app"], properties={"format-version": "1"})
+        table.drop_partition_field("app")
+        with pytest.raises(SchemaError, match="the column stays: tables of format version 1 never lose a partition"):
+            table.drop_column("app")
+
+    def test_columns_that_other_engines_sort_or_identify_rows_by_stay(self, tmp_path: Path) -> None:
+        lake = penstock.connect(tmp_path / "other")
+        lake.create_namespace("web")
+        schema = Schema(
+            NestedField(1, "id", LongType(), required=True),
+            NestedField(2, "app", StringType()),
+            identifier_field_ids=[1],
+        )
+        order = SortOrder(SortField(source_id=2, transform=IdentityTransform()))
+        lake.catalog.create_table("web.t", schema, sort_order=order)
+        table: Any = lake.table("web.t")
+
+        def nullable() -> None:
+            with table.change_schema() as change:
+                change.set_nullable("id")
+
+        for change in (lambda: table.drop_column("id"), nullable):
+            with pytest.raises(SchemaError, match=r"id is an identifier field of web\.t"):
+                change()
+        with pytest.raises(SchemaError, match=r"app is in the sort order of web\.t"):
+            table.drop_column("app")
+        table.rename_column("id", "number")
+        assert table.table.catalog.load_table("web.t").schema().identifier_field_names() == {"number"}
+
+    @pytest.mark.parametrize("change", ["rename", "drop", "swap"])
+    def test_values_of_files_without_field_ids_do_not_move_to_another_column(self, tmp_path: Path, change: str) -> None:
+        table: Any = penstock.connect(tmp_path / "other").create_table("web.t", "id bigint, a string, b string")
+        path = tmp_path / "adopted.parquet"
+        pq.write_table(pa.table({"id": [1], "a": ["old"], "b": ["other"]}), path)
+        table.table.add_files([str(path)])
+        steps: dict[str, list[Any]] = {
+            "rename": [lambda: table.rename_column("a", "c"), lambda: table.add_column("a", "string")],
+            "drop": [lambda: table.drop_column("a"), lambda: table.add_column("a", "string")],
+            "swap": [lambda: table.rename_column("a", "c"), lambda: table.rename_column("b", "a")],
+        }
+        first, second = steps[change]
+        first()
+        before = table.arrow().to_pylist()
+        with pytest.raises(SchemaError, match=r"files of web\.t without field ids have .* under the name 'a'"):
+            second()
+        assert table.refresh().arrow().to_pylist() == before == table.table.scan().to_arrow().to_pylist()
+        table.overwrite(table.arrow())
+        table.set_properties({}, ["schema.name-mapping.default"])
+        second()
+        assert table.table.catalog.load_table("web.t").scan().to_arrow().to_pylist() == table.arrow().to_pylist()
 
     def test_the_only_column_cannot_be_dropped(self, tmp_path: Path) -> None:
         table: Any = penstock.connect(tmp_path / "other").create_table("web.t", "id int")

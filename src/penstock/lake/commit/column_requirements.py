@@ -20,8 +20,8 @@ from pyiceberg.table.update import (
 class SameIds(AssertDefaultSpecId):
     """The table is partitioned as it was. Where PyIceberg applies updates, no schema and no spec was added either.
 
-    PyIceberg gives a second one the same id, and then the wrong one may be found by it; of two equal specs, Iceberg's
-    Java library cannot read the metadata. Servers of catalogs get the default spec's id, and number the rest themselves.
+    PyIceberg gives a second one the same id, and then the wrong one may be found by it; metadata with one spec twice
+    cannot be read by Iceberg's Java library. Servers of catalogs get the default spec's id, and number the rest.
     """
 
     _ids: frozenset[tuple[str, int]] = frozenset()

@@ -136,6 +136,8 @@ def _map(array: pa.Array, to: pa.DataType) -> pa.Array:
 
 
 def _list(array: pa.Array, to: pa.DataType) -> pa.Array:
+    if pa.types.is_fixed_size_list(array.type):
+        array = array.cast(pa.list_(array.type.value_field))
     array = _whole(array)
     items = _convert(array.values, to.value_type)
     offsets = array.buffers()[1]

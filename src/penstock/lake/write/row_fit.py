@@ -81,14 +81,14 @@ def _compare_fields(fit: RowFit, given: Mapping[str, pa.Field], fields: Iterable
         if theirs is not None:
             _compare(fit, theirs.type, own.field_type, path)
         elif own.required:
-            fit.missing.append(f"{'.'.join(path)} {type_name(_core_type(own.field_type))}")
+            fit.missing.append(f"{'.'.join(path)} {type_name(core_type(own.field_type))}")
     fit.new += [((*above, each.name), normalize(each.type)) for name, each in given.items() if name not in known]
 
 
 def _compare(fit: RowFit, theirs: pa.DataType, own: IcebergType, path: Path) -> None:
     if pa.types.is_null(theirs) or (str(own) == "uuid" and _is_uuid(theirs)):
         return
-    theirs, core = normalize(theirs), _core_type(own)
+    theirs, core = normalize(theirs), core_type(own)
     if theirs == core or (theirs, core) in WIDER or _has_more_digits(core, theirs):
         return
     said = f"{'.'.join(path)} is a {type_name(core)} and was given as {type_name(theirs)}"
@@ -129,6 +129,6 @@ def _is_uuid(incoming: pa.DataType) -> bool:
     return bool(stored == pa.binary(16))
 
 
-def _core_type(kind: IcebergType) -> pa.DataType:
+def core_type(kind: IcebergType) -> pa.DataType:
     """The type that predicates and people use."""
     return Columns(Schema(NestedField(1, "c", kind, required=False))).arrow.field(0).type

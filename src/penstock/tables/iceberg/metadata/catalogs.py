@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.errors import CLIENT_ERRORS, LakeError, PenstockError
+from penstock.errors import CLIENT_ERRORS, LakeError, PenstockError, TableNotFoundError
 from penstock.expr.bind import Context
 from penstock.storage.redaction import one_line
 from penstock.storage.schemes import open_storage
@@ -58,8 +58,22 @@ def reloaded(table: IcebergTable) -> Table:
 
     if isinstance(table.table, StaticTable):
         return iceberg(table.name, storage=table.table.io.properties).table
+    return on_branch(loaded(table.table), branch_of(table.table))
+
+
+def loaded(table: Table) -> Table:
+    """PyIceberg's table as its catalog has it now."""
+    from pyiceberg.exceptions import NoSuchTableError
+
     with clear_errors("the catalog", {}):
-        return on_branch(table.table.catalog.load_table(table.table.name()), branch_of(table.table))
+        try:
+            return table.catalog.load_table(table.name())
+        except NoSuchTableError:
+            name = ".".join(table.name())
+            message = f"no table {name!r} in the catalog any more"
+            raise TableNotFoundError(
+                message, hint="it was dropped or renamed; open it by the name that it has"
+            ) from None
 
 
 def sources_of(table: Table) -> Sources:

@@ -40,12 +40,13 @@ from penstock.maps.sidecar_columns import Sidecar, check_complete, path_of, read
 from penstock.prune.facts import Term
 from penstock.prune.transform_functions import transform_function
 from penstock.prune.transforms import transform_of
+from penstock.tables.iceberg.metadata.branch import ancestors
 from penstock.tables.iceberg.metadata.schema_columns import Columns, arrow_type
 from penstock.tables.partitioning import PartitionField
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
-    from pyiceberg.table.snapshots import Snapshot
+    from pyiceberg.table.snapshots import Snapshot, SnapshotLogEntry
 
 SnapshotChoice = int | str | datetime | None
 
@@ -205,6 +206,12 @@ def _schema_of(metadata: TableMetadata, snapshot: Snapshot) -> Schema:
     return known.get(snapshot.schema_id, metadata.schema())
 
 
+def has_columns_of(schema: Schema, metadata: TableMetadata, snapshot: Snapshot) -> bool:
+    """Whether a schema has a column of a snapshot; else, as after a REPLACE TABLE, its rows would be all NULL."""
+    then = {field.field_id for field in _schema_of(metadata, snapshot).fields}
+    return any(field.field_id in then for field in schema.fields)
+
+
 def _as_of(metadata: TableMetadata, time: str | datetime, name: str) -> Snapshot:
     """The snapshot that was current at a time, by the table's own log."""
     if isinstance(time, str):
@@ -216,14 +223,37 @@ def _as_of(metadata: TableMetadata, time: str | datetime, name: str) -> Snapshot
             raise LakeError(f"{name} has no tag or branch {time!r}", hint=hint) from None
     moment = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
     millis = moment.timestamp() * 1000
-    past = [entry for entry in metadata.snapshot_log if entry.timestamp_ms <= millis]
+    log = metadata.snapshot_log
+    past = [entry for entry in log if entry.timestamp_ms <= millis]
     if not past:
         raise LakeError(f"{name} had no snapshot at {time.isoformat()}", hint=_known(metadata))
+    if len(past) < len(log) and _is_gap(metadata, past[-1], log[len(past)]):
+        message = f"{name}: what was current at {time.isoformat()} may have expired"
+        raise LakeError(message, hint=_known(metadata))
     snapshot = metadata.snapshot_by_id(past[-1].snapshot_id)
     if snapshot is None:
         message = f"snapshot {past[-1].snapshot_id}, current at {time.isoformat()}, has expired"
         raise LakeError(f"{name}: {message}", hint=_known(metadata))
     return snapshot
+
+
+def _is_gap(metadata: TableMetadata, entry: SnapshotLogEntry, following: SnapshotLogEntry) -> bool:
+    """Whether something else may have been current between two entries of the log.
+
+    PyIceberg takes what has expired out of the log, and an older snapshot that a tag keeps would stand for it. A commit
+    names what it was made upon. For a rollback, numbers of snapshots tell: none is missing if none has expired.
+    """
+    after = metadata.snapshot_by_id(following.snapshot_id)
+    if after is not None and after.timestamp_ms == following.timestamp_ms:
+        return all(entry.snapshot_id != snapshot.snapshot_id for snapshot in ancestors(metadata, after.snapshot_id))
+    before = metadata.snapshot_by_id(entry.snapshot_id)
+    if before is None or before.sequence_number is None:
+        return False
+    moment = following.timestamp_ms
+    numbers = {s.sequence_number for s in metadata.snapshots}
+    later = [s.sequence_number for s in metadata.snapshots if s.timestamp_ms > moment and s.sequence_number is not None]
+    end = min(later, default=getattr(metadata, "last_sequence_number", 0) + 1)
+    return not numbers.issuperset(range(before.sequence_number, end))
 
 
 def _known(metadata: TableMetadata) -> str:
