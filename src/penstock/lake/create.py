@@ -73,15 +73,18 @@ def iceberg_schema(schema: Any) -> Schema:
     if void is not None:
         raise SchemaError(f"column {void} has no type: all of its values are NULL", hint="cast it to a type")
     known = pa.schema([f.with_type(_known(f.type)) for f in arrow])
+    twice = next((name for i, name in enumerate(known.names) if name in known.names[:i]), None)
+    if twice is not None:
+        raise SchemaError(f"column {twice!r} is given twice", hint="rename one of them")
     for field in known:
         try:
-            check_fields(_pyarrow_to_schema_without_ids(pa.schema([field])).fields)
-        except (UnsupportedPyArrowTypeException, ValueError, TypeError) as error:
-            if isinstance(error, SchemaError):
-                raise
+            _pyarrow_to_schema_without_ids(pa.schema([field]))
+        except (UnsupportedPyArrowTypeException, ValueError, TypeError):
             message = f"column {field.name} is of type {field.type}, which tables do not have"
             raise SchemaError(message, hint="cast it to a type such as bigint, string or timestamp") from None
-    return assign_fresh_schema_ids(_pyarrow_to_schema_without_ids(known))
+    made = _pyarrow_to_schema_without_ids(known)
+    check_fields(made.fields)
+    return assign_fresh_schema_ids(made)
 
 
 def partition_spec(
@@ -108,10 +111,6 @@ def partition_source(schema: Schema, text: str) -> tuple[str, NestedField, Trans
     written, transform = parse_field(text)
     column = written.strip("`")
     source, applied = _source(schema, column, text), parse_transform(transform.text)
-    if transform.name == "void":
-        raise SchemaError(
-            f"partition_by {text!r}: void keeps no value", hint="choose another transform, or leave it out"
-        )
     if not applied.can_transform(source.field_type):
         message = f"partition_by {text!r}: {column} is a {source.field_type}, which has no {transform.name}"
         raise SchemaError(message, hint="choose another transform or column")

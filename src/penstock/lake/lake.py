@@ -26,6 +26,7 @@ from penstock.tables import bridge
 from penstock.tables.hive.hive_table import HiveTable
 from penstock.tables.iceberg.metadata.catalogs import (
     CatalogSource,
+    clear_absence,
     clear_errors,
     embedded_catalog,
     open_catalog,
@@ -133,7 +134,7 @@ class Lake:
         table = self._iceberg(name)
         # Looked for before the table is dropped: an error leaves everything as it was.
         files = removable_files(table.table, table.sources, self.declarations.roots()) if purge else []
-        with clear_errors("the catalog", {}):
+        with clear_errors("the catalog", {}), clear_absence(name):
             self.catalog.drop_table(name)
         remove_files(table.sources.io, files)
 
@@ -152,7 +153,7 @@ class Lake:
             self.declarations.rename(name, new_name)
             return
         self._iceberg(name)
-        with clear_errors("the catalog", {}):
+        with clear_errors("the catalog", {}), clear_absence(name):
             self.namespaces.create_if_missing(new_name.rpartition(".")[0])
             self.catalog.rename_table(name, new_name)
 

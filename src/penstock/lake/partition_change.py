@@ -61,6 +61,8 @@ def partition_texts(metadata: TableMetadata) -> list[str]:
 def _added(metadata: TableMetadata, fields: Sequence[PartitionField], text: str) -> list[PartitionField]:
     schema = visible(metadata.schema(), read_sidecars(metadata.schema(), metadata.properties))
     column, source, applied = partition_source(schema, text)
+    if isinstance(applied, VoidTransform):
+        raise SchemaError(f"{text.strip()} keeps no value of the column", hint="choose another transform")
     key = (source.field_id, str(applied))
     if any((field.source_id, str(field.transform)) == key for field in fields):
         raise SchemaError(f"the table is partitioned by {text.strip()} already", hint="nothing was changed")

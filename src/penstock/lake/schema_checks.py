@@ -39,10 +39,11 @@ def check_fields(fields: Sequence[NestedField], above: str = "") -> None:
     """An error for structs that files cannot hold, or in which a name means two fields."""
     names: dict[str, str] = {}
     for field in fields:
-        other = names.setdefault(field.name.lower(), field.name)
-        if names[field.name.lower()] is not field.name:
+        other = names.get(field.name.lower())
+        if other is not None:
             which = f"the fields {other!r} and {field.name!r} of {above}" if above else f"{other!r} and {field.name!r}"
             raise SchemaError(f"{which} have the same name, as case does not count", hint="rename one of them")
+        names[field.name.lower()] = field.name
     if above and not fields:
         raise SchemaError(
             f"{above} is a struct without fields, which files cannot hold", hint="drop it as a whole, or leave it out"

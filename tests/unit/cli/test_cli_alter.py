@@ -72,7 +72,7 @@ def test_for_machines_and_when_there_is_nothing_to_do(table: ManagedTable, tmp_p
         (["--drop", "nope"], "web.t has no column 'nope'; there are: ts, app, n, place"),
         (["--drop", "app"], "web.t is partitioned by app"),
         (["--widen", "n smallint"], ""),
-        (["--widen", "app bigint"], "web.t: "),
+        (["--widen", "app bigint"], "app is string and cannot become bigint; int becomes bigint"),
         (["--move", "n behind app"], "--move 'n behind app' cannot be read; write 'zip first' or 'zip after city'"),
         (["--comment", "n"], "--comment 'n' cannot be read"),
         (["--add-partition", "week(ts)"], "there is no transform 'week'"),

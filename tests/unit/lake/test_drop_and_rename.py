@@ -121,6 +121,21 @@ def test_an_object_of_a_table_that_was_dropped_or_renamed_says_so(lake: Any) -> 
     assert lake.table("web.other").count() == 1
 
 
+@pytest.mark.parametrize("use", [lambda lake: lake.drop_table("web.events", purge=True),
+                                 lambda lake: lake.rename_table("web.events", "web.new")])  # fmt: skip
+def test_a_table_that_another_process_drops_meanwhile_is_gone(lake: Any, use: Any, monkeypatch: Any) -> None:
+    original = penstock.lake.lake.Lake._iceberg
+
+    def dropped(self: Any, name: str) -> Any:
+        table = original(self, name)
+        lake.catalog.drop_table(name)
+        return table
+
+    monkeypatch.setattr(penstock.lake.lake.Lake, "_iceberg", dropped)
+    with pytest.raises(TableNotFoundError, match=r"no table 'web.events' in the catalog any more"):
+        use(lake)
+
+
 def test_a_renamed_table_has_its_rows_and_a_new_namespace(lake: Any) -> None:
     lake.rename_table("web.events", "archive.events")
     assert lake.tables() == ["archive.events"]

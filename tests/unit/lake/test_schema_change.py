@@ -241,7 +241,7 @@ class TestMethodsOfTheTable:
             (lambda table: table.add_column("d", "int DEFAULT 5"), "d has DEFAULT 5; only NOT NULL and COMMENT"),
             (lambda table: table.add_column("ts_day", "int"), "a partition field 'ts_day' of another column"),
             (lambda table: table.rename_column("n", "ts_day"), "a partition field 'ts_day' of another column"),
-            (lambda table: table.add_partition_field("void(n)"), "void keeps no value"),
+            (lambda table: table.add_partition_field("void(n)"), "keeps no value of the column"),
         ],
     )
     def test_what_is_wrong_is_one_line(self, table: Any, change: Any, message: str) -> None:
@@ -350,6 +350,37 @@ class TestMethodsOfTheTable:
             table.drop_column("id")
 
 
+class TestNewTables:
+    @pytest.mark.parametrize(
+        ("schema", "message"),
+        [
+            ("id int, s struct<a: int, A: int>", "the fields 'a' and 'A' of s have the same name"),
+            (pa.schema([("a", pa.int32()), ("A", pa.int32())]), "'a' and 'A' have the same name"),
+            (pa.schema([("a", pa.int32()), ("a", pa.int32())]), "column 'a' is given twice"),
+            (pa.schema([("s", pa.struct([]))]), "s is a struct without fields, which files cannot hold"),
+            (pa.schema([("t", pa.time32("s"))]), r"column t is of type time32\[s\], which tables do not have"),
+            (
+                pa.schema([("m", pa.map_(pa.string(), pa.null()))]),
+                "column m is of type map.*, which tables do not have",
+            ),
+            ("id int DEFAULT 5", "id has DEFAULT 5; only NOT NULL and COMMENT can stand behind a type"),
+        ],
+    )
+    def test_a_schema_that_could_not_be_read_or_written_makes_no_table(
+        self, tmp_path: Path, schema: Any, message: str
+    ) -> None:
+        lake = penstock.connect(tmp_path / "other")
+        with pytest.raises(SchemaError, match=message) as raised:
+            lake.create_table("web.t", schema)
+        assert "\n" not in str(raised.value)
+        assert lake.tables() == []
+
+    def test_comments_in_the_text_of_a_schema_are_the_columns(self, tmp_path: Path) -> None:
+        table = penstock.connect(tmp_path / "other").create_table("web.t", "id int NOT NULL COMMENT 'number', n int")
+        assert table.comments() == {"id": "number"}
+        assert not table.schema.field("id").nullable
+
+
 class TestOtherWriters:
     def test_a_schema_that_came_and_went_meanwhile_leaves_every_id_to_one_schema(self, table: Any) -> None:
         root = Path(table.table.metadata.location.removeprefix("file://")).parents[1]
@@ -362,6 +393,22 @@ class TestOtherWriters:
         ids = [schema.schema_id for schema in metadata.schemas]
         assert len(set(ids)) == len(ids) == 3
         assert sorted(table.arrow().column("number").to_pylist()) == [1, 2]
+
+    def test_a_key_that_is_renamed_while_rows_are_merged_does_not_insert_them_again(
+        self, table: Any, monkeypatch: Any
+    ) -> None:
+        root = Path(table.table.metadata.location.removeprefix("file://")).parents[1]
+        original = writes.prepare
+
+        def prepare(*arguments: Any, **options: Any) -> Any:
+            job, other = original(*arguments, **options), penstock.connect(root).table(table.name)
+            other.rename_column("n", "number")  # type: ignore[union-attr]
+            return job
+
+        monkeypatch.setattr(writes, "prepare", prepare)
+        with pytest.raises(ConflictError, match=r"the columns of web\.events were changed while its rows were"):
+            table.upsert(rows(table, [("a", 1)]), on="n")
+        assert table.refresh().count() == 2
 
     @pytest.mark.parametrize("write", ["overwrite", "delete", "update"])
     def test_values_of_a_column_that_is_added_while_rows_are_changed_stay(

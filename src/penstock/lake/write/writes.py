@@ -145,9 +145,8 @@ def change_once(
     retries: int = 0,
 ) -> Done:
     """Commit a change that is planned on one version; `Overtaken` when others changed those rows meanwhile."""
+    _check_columns(now, job)
     planned = change.find(now)
-    if planned.partial:
-        _check_columns(now, job)
     new = _changed_files(now, job, change, planned, command)
     if not new.gone and not files and not new.written:
         return Done(now.table, WriteResult())
@@ -171,7 +170,7 @@ def change_once(
 
 
 def _check_columns(now: IcebergTable, job: WriteJob) -> None:
-    """Rows are written again with the columns that the job knows: values of a column that is new would be lost."""
+    """An error when columns changed since a change began: values of new ones would be lost, and keys not be found."""
     if layout_of(now.table.metadata).schema.as_struct() != job.layout.schema.as_struct():
         message = f"the columns of {now.name} were changed while its rows were"
         raise ConflictError(message, hint="nothing was written; try again")

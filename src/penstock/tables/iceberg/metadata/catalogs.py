@@ -63,17 +63,20 @@ def reloaded(table: IcebergTable) -> Table:
 
 def loaded(table: Table) -> Table:
     """PyIceberg's table as its catalog has it now."""
+    with clear_errors("the catalog", {}), clear_absence(".".join(table.name())):
+        return table.catalog.load_table(table.name())
+
+
+@contextmanager
+def clear_absence(name: str) -> Iterator[None]:
+    """What a catalog says of a table that another process has dropped or renamed, as one line."""
     from pyiceberg.exceptions import NoSuchTableError
 
-    with clear_errors("the catalog", {}):
-        try:
-            return table.catalog.load_table(table.name())
-        except NoSuchTableError:
-            name = ".".join(table.name())
-            message = f"no table {name!r} in the catalog any more"
-            raise TableNotFoundError(
-                message, hint="it was dropped or renamed; open it by the name that it has"
-            ) from None
+    try:
+        yield
+    except NoSuchTableError:
+        hint = "it was dropped or renamed; open it by the name that it has"
+        raise TableNotFoundError(f"no table {name!r} in the catalog any more", hint=hint) from None
 
 
 def sources_of(table: Table) -> Sources:
