@@ -258,7 +258,8 @@ def test_first_query_finds_columns_by_field_id_though_the_session_does_not(
     sql(f"ALTER TABLE {name} RENAME COLUMN a TO b")
     sql(f"ALTER TABLE {name} ADD COLUMN a bigint")
     settings = {"spark.sql.parquet.fieldId.read.enabled": "false", "spark.sql.parquet.enableVectorizedReader": "false"}
+    before = {key: session.conf.get(key) for key in settings}
+    request.addfinalizer(lambda: [session.conf.set(key, value) for key, value in before.items()])
     for key, value in settings.items():
-        request.addfinalizer(lambda key=key, before=session.conf.get(key): session.conf.set(key, before))
         session.conf.set(key, value)
     assert sorted(sql(f"SELECT b, a FROM {name}")) == [(0, None), (1, None), (2, None)]

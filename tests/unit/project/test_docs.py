@@ -38,7 +38,13 @@ from tools.run_doc_blocks import Block, DocError, read_blocks, run_file
 ROOT = Path(__file__).parents[3]
 DOCS, README = ROOT / "docs", ROOT / "README.md"
 PAGES = sorted(DOCS.rglob("*.md"))
-SPARK = [DOCS / "how-to/spark-sql.md", DOCS / "how-to/change-rows.md", DOCS / "tutorial.md", DOCS / "how-to/pruned-stream.md", README]
+SPARK = [
+    DOCS / "how-to/spark-sql.md",
+    DOCS / "how-to/change-rows.md",
+    DOCS / "tutorial.md",
+    DOCS / "how-to/pruned-stream.md",
+    README,
+]
 HOW_TO = [page for page in PAGES if page.parent.name == "how-to" and page not in SPARK]
 FROM_OUTSIDE = [DOCS / "how-to" / f"{name}.md" for name in ("hive-on-s3", "iceberg-catalog", "other-engines")]
 INFOS = {"python", "python no-run", "console", "console no-run", "text", "yaml", "bash"}
