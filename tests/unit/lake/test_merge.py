@@ -264,3 +264,20 @@ def test_a_marked_file_that_another_writer_rewrites_is_planned_again(
     result = marking.delete("id = 2")
     assert [row[0] for row in shown(marking)] == [3, 4, 5]
     assert (result.rows_removed, result.retries) == (1, 1)
+
+
+def test_rows_that_are_gone_already_are_not_counted_when_their_file_goes(marking: Any) -> None:
+    marking.delete("id = 2")
+    result = marking.overwrite(rows(9), where="app = 'a'")
+    assert (result.rows_removed, result.rows_added) == (2, 1)
+    assert [row[0] for row in shown(marking)] == [4, 5, 9]
+
+
+def test_files_of_a_year_that_python_does_not_have_are_marked(tmp_path: Path) -> None:
+    """Delete files are matched with data files by partitions, whose values need not fit a `datetime.date`."""
+    made = penstock.connect(tmp_path).create_table(
+        "web.t", "id bigint, d date", ["d"], properties={"write.delete.mode": "merge-on-read"}
+    )
+    made.append(pa.table({"id": [1, 2, 3], "d": pa.array([4_000_000, 4_000_000, 0], pa.int32()).cast(pa.date32())}))
+    assert made.delete("id = 2").files_removed == 0
+    assert sorted(made.arrow(columns=["id"])["id"].to_pylist()) == [1, 3]

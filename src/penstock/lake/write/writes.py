@@ -41,7 +41,7 @@ from penstock.lake.write.new_sidecars import with_sidecars
 from penstock.lake.write.position_deletes import Mark, merges_on_read, write_position_deletes
 from penstock.lake.write.removal import ByPartition, ByPredicate
 from penstock.lake.write.rewrite import Rewrite, Rewritten
-from penstock.lake.write.row_change import Places, PlannedChange, RowChange
+from penstock.lake.write.row_change import Places, PlannedChange, RowChange, unfiltered
 from penstock.lake.write.rows import as_arrow, is_spark
 from penstock.lake.write.update import Update
 from penstock.lake.write.write_result import WriteResult, result_of
@@ -338,7 +338,7 @@ def _changed_files(
     work = (Mark if on_read else Rewrite)(again, change, reader)
     tasks, done = planned.partial, Count(len(planned.partial), "file")
     is_small = sum(task.size or 0 for task in tasks) <= LOCALLY
-    new = _NewFiles({task.path for task in planned.whole}, removed=sum(task.rows or 0 for task in planned.whole))
+    new = _NewFiles({task.path for task in planned.whole}, removed=_count(reader, planned.whole, job.layout.names))
     try:
         with progress("rewriting", done) if is_small and tasks else nullcontext():
             rewritten = (
@@ -355,6 +355,13 @@ def _changed_files(
         discard(job.io, new.written)
         raise
     return new
+
+
+def _count(reader: Reader, tasks: Sequence[FileTask], names: Sequence[str]) -> int:
+    """The rows of whole files; of those that have delete files, the ones that are left."""
+    marked = [unfiltered(task) for task in tasks if task.deletes or task.rows is None]
+    known = sum(task.rows or 0 for task in tasks if not task.deletes)
+    return known + sum(rows.num_rows for rows in reader.rows(marked, names[:1]))
 
 
 def _bytes_per_row(metadata: TableMetadata) -> float | None:

@@ -33,7 +33,7 @@ from pyiceberg.io import FileIO
 from pyiceberg.types import StringType
 
 from penstock.errors import LakeError
-from penstock.expr.kernels.physical import row_codes
+from penstock.expr.kernels.physical import from_arrow, row_codes
 from penstock.expr.kernels.vector import Mask
 from penstock.formats.format_registry import TITLES, format_named
 from penstock.prune.delete_file import DeleteFile
@@ -115,7 +115,7 @@ def partitions_of(batch: FileBatch, rows: pa.Array | None) -> list[Partition]:
     """Spec and tuple of each file, as something that can be looked up: NaN equals itself here."""
     columns = [_values(batch, field) for field in batch.spec.fields]
     count = batch.count if rows is None else len(rows)
-    lists = [(column if rows is None else column.take(rows)).to_pylist() for column in columns]
+    lists = [from_arrow(column if rows is None else column.take(rows)) for column in columns]
     tuples = list(zip(*lists, strict=True)) if lists else [()] * count
     return [(batch.spec.spec_id, tuple("NaN" if value != value else value for value in values)) for values in tuples]
 
