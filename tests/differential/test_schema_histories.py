@@ -2,7 +2,8 @@
 
 A model keeps rows by numbers of columns, which never change, as field ids do. A step adds, renames, drops, widens or
 moves a column or a nested field, adds, drops or replaces a partition field, changes the rule for shared files, appends
-rows that lack some columns or bring new ones, deletes, or compacts. After it the rows of Penstock, PyIceberg and DuckDB
+rows that lack some columns or bring new ones, deletes, updates, upserts, rolls back over these changes, publishes a
+branch, changes the modes of writing, or compacts. After it the rows of Penstock, PyIceberg and DuckDB
 are the model's, and a comparison with a literal plans at most the files that PyIceberg plans.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -23,7 +25,7 @@ import penstock
 from penstock.errors import PenstockError
 from penstock.lake.managed_table import ManagedTable
 from tests.fixtures.duckdb_reader import connect_duckdb
-from tests.fixtures.managed_tables import local, managed_table
+from tests.fixtures.managed_tables import head_id, local, managed_table, some_modes
 from tests.fixtures.variants import variants
 
 STEPS = 12
@@ -64,6 +66,7 @@ class History:
     model: Model
     numbers: Any = field(default_factory=lambda: count(100))
     names: Any = field(default_factory=lambda: count(1))
+    history: dict[int, tuple[list[dict[int, Any]], list[bool]]] = field(default_factory=dict)  # of each snapshot
 
     def pick(self, columns: dict[int, list[str]]) -> int | None:
         return self.rng.choice(list(columns)) if columns else None
@@ -163,6 +166,62 @@ class History:
             ]
             self.model.rows, self.model.struct_rows = [r for r, _ in kept], [s for _, s in kept]
 
+    def update(self) -> None:
+        """A column becomes a constant in the rows that have some value in another one."""
+        number, other = self.pick(self.model.columns), self.pick(self.model.columns)
+        if number is None or other is None:
+            return
+        (name, kind), (asked, asked_kind) = self.model.columns[number], self.model.columns[other]
+        new, value = self.rng.choice(KINDS[kind]), self.rng.choice(KINDS[asked_kind])
+        where = f"{asked} IS NULL" if value is None else f"{asked} = {_literal(value)}"
+        self.table.update({name: "NULL" if new is None else _literal(new)}, where)
+        for row in self.model.rows:
+            if row.get(other) == value:
+                row[number] = new
+
+    def upsert(self) -> None:
+        """By a column of which several rows of the table may have the same value."""
+        key = self.pick({n: own for n, own in self.model.columns.items() if own[1] in ("int", "bigint", "string")})
+        if key is None:
+            return
+        columns = [key, *(n for n in self.model.columns if n != key and self.rng.random() < 0.5)]
+        values = self.rng.sample(KINDS[self.kind(key)], 2)
+        rows = [{n: self.rng.choice(KINDS[self.kind(n)]) for n in columns} | {key: value} for value in values]
+        arrays = {self.model.columns[n][0]: pa.array([r[n] for r in rows], ARROW[self.kind(n)]) for n in columns}
+        self.table.upsert(pa.table(arrays), on=self.model.columns[key][0])
+        before = list(self.model.rows)
+        for new in rows:
+            met = [row for row in before if new[key] is not None and row.get(key) == new[key]]
+            for row in met:
+                row.update(new)
+            if not met:
+                self.model.rows.append(new)
+                self.model.struct_rows.append(False)
+
+    def rollback(self) -> None:
+        """Rows come back under the schema of today: without columns that were dropped, NULL in new ones."""
+        log = self.table.history()["snapshot_id"].to_pylist()
+        if not log:
+            return
+        snapshot_id = self.rng.choice([i for i in log if i in self.history])
+        self.table.rollback(snapshot_id)
+        self.model.rows, self.model.struct_rows = deepcopy(self.history[snapshot_id])
+
+    def branch(self) -> None:
+        """A branch is written to and published."""
+        if head_id(self.table) is None:
+            return
+        name = f"branch {next(self.names)}"
+        self.table.create_branch(name)
+        main, self.table = self.table, self.table.at_branch(name)
+        self.rng.choice([self.append, self.delete, self.update, self.upsert])()
+        self.table = main.refresh()
+        self.table.fast_forward("main", to=name)
+        self.table.drop_branch(name)
+
+    def set_modes(self) -> None:
+        self.table.set_properties(some_modes(self.rng))
+
     def compact(self) -> None:
         self.table.compact()
         assert self.table.compact().rewritten == 0
@@ -177,6 +236,9 @@ class History:
         return columns[number][0] if columns is self.model.columns else f"s.{columns[number][0]}"
 
     def check(self) -> None:
+        snapshot_id = head_id(self.table)
+        if snapshot_id is not None:
+            self.history[snapshot_id] = deepcopy((self.model.rows, self.model.struct_rows))
         expected = self.model.shown()
         assert bag(self.table.arrow()) == expected
         theirs = self.table.table.catalog.load_table(self.table.name)
@@ -185,7 +247,7 @@ class History:
         assert bag(duck) == expected
         for number, (name, kind) in self.model.columns.items():
             value = self.rng.choice([each for each in KINDS[kind] if each is not None])
-            where = f"{name} = '{value}'" if kind == "string" else f"{name} = {value!r}"
+            where = f"{name} = {_literal(value)}"
             matching = sum(row.get(number) == value for row in self.model.rows)
             assert self.table.count(where) == matching, where
             scan = theirs.scan(row_filter=where)
@@ -193,6 +255,10 @@ class History:
             assert len(self.table.plan(where).files) <= len({task.file.file_path for task in scan.plan_files()}), where
             nulls = sum(row.get(number) is None for row in self.model.rows)
             assert self.table.count(f"{name} IS NULL") == nulls, name
+
+
+def _literal(value: Any) -> str:
+    return f"'{value}'" if isinstance(value, str) else repr(value)
 
 
 def bag(rows: pa.Table) -> Counter[str]:
@@ -213,7 +279,8 @@ def test_every_reader_has_the_rows_of_the_model_after_every_change(tmp_path: Pat
     history = History(table, rng, Model({1: ["a", "int"], 2: ["b", "string"]}, {3: ["x", "int"]}))
     steps: list[Callable[[], None]] = [
         *[history.append] * 4, *[history.partition] * 3, history.add, history.rename, history.drop, history.widen,
-        history.move, history.coalesce, history.delete, history.compact,
+        history.move, history.coalesce, history.delete, history.compact, history.update, *[history.upsert] * 2,
+        history.set_modes, history.rollback, history.branch,
     ]  # fmt: skip
     history.append()
     for _ in range(STEPS):

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from penstock import Shred
-from tests.fixtures.managed_tables import Model, head_id, pick, reopened, snapshot_ids
+from tests.fixtures.managed_tables import CLAUSES, Model, head_id, pick, reopened, snapshot_ids, some_modes
 from tests.fixtures.shredding import MAP, foreign, foreign_append, is_complete, shredded_table
 from tests.fixtures.variants import variants
 
@@ -133,6 +133,7 @@ class History:
             "commit.manifest.min-count-to-merge": str(self.rng.choice([2, 100])),
             "write.target-file-size-bytes": str(self.rng.choice([3_000, 512 << 20])),
             "format-version": self.rng.choice(["1", "2", "2"]),
+            **some_modes(self.rng),
         }
         self.steps.append(f"create {rules} {options} {properties}")
         self.table = shredded_table(self.root, rules, SCHEMA, properties=properties, **options)
@@ -142,6 +143,7 @@ class History:
         choices = {
             self.append: 5, self.append_by_another: 1, self.append_by_pyiceberg: 3, self.delete: 3,
             self.delete_by_pyiceberg: 1, self.overwrite: 2, self.compact: 2, self.change_rules: 3,
+            self.update: 2, self.merge: 3, self.set_modes: 1, self.rollback: 1, self.branch: 1,
         }  # fmt: skip
         self.append()
         self.check()
@@ -201,6 +203,54 @@ class History:
         self.steps.append(f"overwrite {rows.to_pylist()} where {where}")
         self.table.overwrite(rows, where)
         self.model.overwrite(rows, where)
+
+    def update(self) -> None:
+        """Some of the maps, or what is beside them, become those of one row."""
+        where, row = self.where(), some_rows(self.rng, 0, 2)
+        columns = self.rng.sample(["app", "headers", "numbers", "s"], 2)
+        values = {name: row[name][0].as_py() for name in columns}
+        self.steps.append(f"update {values} where {where}")
+        texts = {name: literal(value) if isinstance(value, str) else value for name, value in values.items()}
+        self.table.update(texts, where)
+        self.model.update(values, where)
+
+    def merge(self) -> None:
+        """Rows that are new, and others in the place of some that may exist."""
+        ids = self.rng.sample(range(self.next_id), min(self.next_id, self.rng.randrange(8)))
+        source = pa.concat_tables([self.rows(5), *(some_rows(self.rng, each, 2) for each in ids)])
+        wheres = {name: self.rng.choice(["TRUE", "FALSE", self.where()]) for name in CLAUSES}
+        self.steps.append(f"merge {source.to_pylist()} with {wheres}")
+        merge: Any = self.table.merge(source, on="id")
+        for name, method in CLAUSES.items():
+            merge = getattr(merge, method)(where=wheres[name])
+        merge.execute()
+        self.model.merge(source, "id", wheres)
+
+    def set_modes(self) -> None:
+        modes = some_modes(self.rng)
+        self.steps.append(f"modes {modes}")
+        self.table.set_properties(modes)
+
+    def rollback(self) -> None:
+        log = self.table.history()["snapshot_id"].to_pylist()
+        snapshot_id = self.rng.choice([i for i in log if i in self.model.history])
+        self.steps.append(f"rollback to {snapshot_id}")
+        self.table.rollback(snapshot_id)
+        self.model.rows = self.model.history[snapshot_id]
+
+    def branch(self) -> None:
+        """Rows are written to a branch, under rules that may have changed since, and published."""
+        rows, where, name = self.rows(), self.where(), f"branch {len(self.steps)}"
+        self.steps.append(f"{name}: append {rows.to_pylist()}, delete {where}")
+        self.table.create_branch(name)
+        branch = reopened(self.root).at_branch(name)
+        branch.append(rows)
+        branch.delete(where)
+        assert bag(self.table.refresh().arrow()) == bag(self.model.rows)
+        self.table.fast_forward("main", to=name)
+        self.table.drop_branch(name)
+        self.model.append(rows)
+        self.model.delete(where)
 
     def compact(self) -> None:
         self.steps.append("compact")
