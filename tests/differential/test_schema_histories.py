@@ -283,6 +283,7 @@ def test_every_reader_has_the_rows_of_the_model_after_every_change(tmp_path: Pat
         history.set_modes, history.rollback, history.branch,
     ]  # fmt: skip
     history.append()
+    history.check()
     for _ in range(STEPS):
         rng.choice(steps)()
         history.check()

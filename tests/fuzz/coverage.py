@@ -6,15 +6,16 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from tests.fuzz.cells import Cell, all_cells, zoned_cells
-from tests.fuzz.managed_case import CHANGES
+from tests.fuzz.managed_case import MODES, STEPS, VARIETIES
 
 ZONES = ("UTC", "America/New_York", "Pacific/Apia", "Asia/Kolkata", "Australia/Lord_Howe")
 _READS = ("plan", "arrow", "where", "sql", "join", "sql join", "rows", "sql rows", "stream")
 _EXACT = ("count", "extremes")
+LIFE = ("append", *STEPS, *MODES.values(), "time travel")
 PATHS = {
     "hive": _READS,
     "iceberg": (*_READS, *_EXACT),
-    "managed": (*_READS, *_EXACT, *CHANGES, "append", "time travel"),
+    "managed": (*_READS, *_EXACT, *LIFE),
     "memory": ("plan", "arrow"),
 }
 
@@ -27,6 +28,7 @@ class Coverage:
     zoned: Counter[tuple[str, Cell]] = field(default_factory=Counter)
     paths: Counter[tuple[str, str]] = field(default_factory=Counter)
     operations: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    steps: Counter[tuple[str, str]] = field(default_factory=Counter)
     forms: Counter[str] = field(default_factory=Counter)
     settings: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -43,6 +45,10 @@ class Coverage:
         """Layouts that were not asked in some way."""
         return [(kind, path) for kind, paths in PATHS.items() for path in paths if (kind, path) not in self.paths]
 
+    def missing_steps(self) -> list[tuple[str, str]]:
+        """Varieties of managed tables on which a step was not right once."""
+        return [(variety, step) for variety in VARIETIES for step in LIFE if (variety, step) not in self.steps]
+
     def summary(self) -> str:
         """All counts, and what is missing."""
         lines = ["questions: " + _counts(self.outcomes)]
@@ -52,6 +58,8 @@ class Coverage:
         lines.append(f"zones x zoned cells: {zoned - len(self.missing_zones())} of {zoned}")
         asked = sum(map(len, PATHS.values())) - len(self.missing_paths())
         lines.append(f"layouts x paths: {asked} of {sum(map(len, PATHS.values()))}")
+        steps = len(VARIETIES) * len(LIFE)
+        lines.append(f"varieties of managed tables x steps: {steps - len(self.missing_steps())} of {steps}")
         lines.append(f"layouts x operations x paths: {len(self.operations)}")
         lines.append("paths: " + _counts(Counter({" ".join(key): n for key, n in self.paths.items()})))
         lines.append("forms: " + _counts(self.forms))

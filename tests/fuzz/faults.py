@@ -6,15 +6,12 @@ gets a wrong answer.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -33,30 +30,14 @@ from penstock.tables.iceberg.manifest import logical_values as logical
 from penstock.tables.iceberg.manifest.manifest_cache import default_cache
 from penstock.tables.iceberg.metadata import catalogs as opened
 from penstock.tables.iceberg.scan import reader as iceberg_read
+from tests.fuzz.fault import Fault
+from tests.fuzz.row_faults import ROW_FAULTS
 from tests.fuzz.run import Failure, Prepared, Run
 from tests.fuzz.session import Sessions
 from tests.fuzz.world import CELLS, draw_world
 
 _CUT = "truncate_upper_bound_text_string"
 _FEW = 30  # worlds until a fault counts as not found
-
-
-@dataclass(frozen=True)
-class Fault:
-    """What is replaced, and by what; `kinds` are the layouts in which it can show."""
-
-    name: str
-    module: Any
-    attribute: str
-    make: Callable[[Any], Any]
-    kinds: tuple[str, ...] = ("hive", "iceberg", "managed")
-    writes: bool = False
-
-    @contextlib.contextmanager
-    def planted(self) -> Iterator[None]:
-        """Penstock with this fault."""
-        with patch.object(self.module, self.attribute, self.make(getattr(self.module, self.attribute))):
-            yield
 
 
 def _invented(law_of: Any) -> Any:
@@ -203,6 +184,7 @@ def _faults() -> tuple[Fault, ...]:
         ),
         Fault("a condition of SQL takes NULL for true", row_changes, "_condition", _or_null, managed, True),
         Fault("INSERT OVERWRITE of partitions replaces all", versions, "change_rows", _everything, managed, True),
+        *ROW_FAULTS,
     )
 
 

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 class Layout:
     """A table on disk.
 
-    `files` has the ids of the rows in each file, deleted ones included, read by pyarrow alone; `live` those that the
-    table still has.
+    `files` has the ids of the rows in each file, read by pyarrow alone; `live` those that the table still has, of which
+    some that are in a file may have been deleted.
     """
 
     kind: str

@@ -40,6 +40,11 @@ def literal(value: Any, t: pa.DataType) -> str:
     return _timestamp(value, t)
 
 
+def has_literal(value: Any, t: pa.DataType) -> bool:
+    """Whether `literal` has exactly this value; a time without a zone outside of the years 1 to 9999 has none."""
+    return value is None or not pa.types.is_timestamp(t) or t == TIMESTAMP or _FIRST <= value <= _LAST
+
+
 _INTEGERS = {pa.int8(): "tinyint", pa.int16(): "smallint", pa.int32(): "int", pa.int64(): "bigint"}
 
 

@@ -1,6 +1,7 @@
-"""The life of a managed table: append, overwrite, delete, compact, changed rules, and the statements of Spark SQL.
+"""The life of a managed table: what Python and Spark SQL do to its rows, its schema, its layout and its history.
 
-Its rows are checked after each step, and in the end so are earlier snapshots.
+After each step every row is checked, and one is looked up; in the end earlier snapshots are asked. Which steps are
+drawn, on which varieties of tables they were right, and whether rows were changed on write or on read, is counted.
 """
 
 from __future__ import annotations
@@ -11,43 +12,44 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import pyarrow as pa
 from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField
 
 import penstock
 from penstock.errors import EvaluationError, PenstockError
 from penstock.lake.create import iceberg_schema
-from tests.fixtures.iceberg_deletes import data_files
-from tests.fuzz.checks import Checked, Outcome
-from tests.fuzz.layout import Layout, ids_of, local
+from penstock.lake.write.write_result import WriteResult
+from tests.fixtures.managed_tables import live_rows, local
+from tests.fuzz import history_steps, python_steps, row_steps, schema_steps, sql_steps
+from tests.fuzz.checks import Checked, Outcome, compare_content, guarded
+from tests.fuzz.layout import Layout
 from tests.fuzz.literals import literal
 from tests.fuzz.oracle import Answer
-from tests.fuzz.predicates import Predicate
+from tests.fuzz.partitioning import partitioning
+from tests.fuzz.predicates import Predicate, quote
 from tests.fuzz.rows import ID, Rows, physical
+from tests.fuzz.schema_steps import COMMANDS, EVOLVING, ON_READ, ON_WRITE, mode_of
 from tests.fuzz.session import SPARK_ERRORS, Sessions
-from tests.fuzz.sql_steps import STEPS, Situation, Statements, dynamic_change, partition_keys, view_of
+from tests.fuzz.situation import Situation, Statements, Step, view_of
 from tests.fuzz.uuids import iceberg_type
-from tests.fuzz.values import KEYS, UUID
 
 NAME = "web.managed"
-_TRANSFORMS = {
-    "boolean": ("{}",),
-    "int": ("{}", "bucket(3, {})", "truncate(10, {})"),
-    "bigint": ("{}", "bucket(3, {})", "truncate(10, {})"),
-    "string": ("{}", "bucket(3, {})", "truncate(3, {})"),
-    "date": ("{}", "year({})", "month({})", "day({})"),
-    "timestamp": ("year({})", "day({})", "hour({})"),
-    "timestamp_ntz": ("month({})", "day({})"),
-    "decimal(9,2)": ("{}", "bucket(3, {})"),
-    "decimal(38,10)": ("{}", "bucket(3, {})"),
-    "float": ("{}",),
-    "double": ("{}",),
-    UUID: ("{}", "bucket(3, {})"),
+STEPS: dict[str, Callable[[Situation], Step]] = {
+    **python_steps.STEPS,
+    **sql_steps.STEPS,
+    **row_steps.STEPS,
+    **schema_steps.STEPS,
+    **history_steps.STEPS,
 }
-CHANGES = ("delete", "delete", "overwrite", "dynamic", "compact", "compact", "set_coalesce", "set_shred", *STEPS)
+DRAWN = 17  # steps of one life
+VARIETIES = ("plain", "coalesced", "shredded", "evolved")
+# Steps that say in delete files which rows are gone, where the mode of their command is merge on read.
+_COMMANDS = {"delete": "delete", "sql delete": "delete", "sql delete by query": "delete"}
+_COMMANDS |= {"update": "update", "sql update": "update", "upsert": "merge", "upsert frame": "merge"}
+_COMMANDS |= {name: "merge" for name in STEPS if "merge" in name.split() and name != "merge schema"}
+MODES = {name: f"{name} on read" for name in _COMMANDS}  # what such a step is called then
 
-Note = Callable[[str, str, Checked], None]
+Note = Callable[[str, str, Checked, Sequence[str]], None]
 
 
 @dataclass
@@ -56,57 +58,115 @@ class Life:
 
     table: Any
     rows: Rows
-    answers: dict[str, Answer | str]
     rng: Random
     sql: Statements
-    by: Sequence[str] = ()
+    judge: Any
+    certain: Sequence[tuple[str, frozenset[int]]]  # conditions, and the rows that match
+    note: Note
     live: set[int] = field(default_factory=set)
     events: list[str] = field(default_factory=list)
     operations: set[str] = field(default_factory=set)
-    snapshots: dict[int, frozenset[int]] = field(default_factory=dict)  # their rows
+    snapshots: dict[int, frozenset[int]] = field(default_factory=dict)  # the rows that a rollback brings back
+    past: dict[int, frozenset[int]] = field(default_factory=dict)  # the rows that time travel sees
+    odd: set[int] = field(default_factory=set)  # snapshots of another schema
+    is_wrong: bool = False
 
-    def step(self, what: str, text: str, change: Callable[[], Any], expected: set[int]) -> Checked:
-        """One change: the table must have the expected rows after it, or the same as before when it is refused."""
+    def append(self, ids: set[int]) -> None:
+        """Add rows, unless there are none."""
+        if ids and not self.is_wrong:
+            rows = self.rows.take(sorted(ids))
+            self._do("append", Step("", self.live | ids, lambda: self.table.append(rows)))
+
+    def take(self, what: str) -> None:
+        """Draw a step of this kind, and do it; not after a wrong one, for then the table has other rows."""
+        if self.is_wrong:
+            return
+        where, matching = self.condition()
+        frozen = frozenset(self.live)
+        now = Situation(
+            self.rng, self.rows, frozen, self.table, self.sql, self.judge, where, matching, dict(self.snapshots)
+        )
         try:
-            change()
+            step = STEPS[what](now)
+        except PenstockError as error:
+            self.note(what, what, (Outcome.REFUSED, f"{type(error).__name__}: {error}"), self.varieties)
+        else:
+            self._do(what, step)
+
+    def condition(self) -> tuple[str, frozenset[int]]:
+        """A condition for which Spark raises nowhere, and all rows that match."""
+        known = [i for i in range(self.rows.table.num_rows) if i % self.rows.keys < 5]
+        return self.rng.choice([*self.certain]) if self.certain else ("key < 5", frozenset(known))
+
+    @property
+    def varieties(self) -> list[str]:
+        """What is special about the table now."""
+        is_evolved = any(name in self.operations for name in EVOLVING)
+        special = {"coalesced": self.table.coalesce is not None, "shredded": bool(self.table.shred)}
+        return [name for name, holds in (special | {"evolved": is_evolved}).items() if holds] or ["plain"]
+
+    def _do(self, what: str, step: Step) -> None:
+        varieties, name = self.varieties, self._name(what)
+        checked = self._checked(what, step)
+        self.is_wrong = checked[0] is Outcome.WRONG
+        self.note(name, f"{what} {step.text}", checked, varieties)
+
+    def _name(self, what: str) -> str:
+        metadata = self.table.table.metadata
+        mode = metadata.properties.get(mode_of(_COMMANDS.get(what, "")))
+        return MODES[what] if mode == ON_READ and metadata.format_version > 1 else what
+
+    def _checked(self, what: str, step: Step) -> Checked:
+        """The table must have the expected rows after a step, or the same as before when it is refused."""
+        try:
+            result = step.change()
         except PenstockError as error:
             return self._compare(Outcome.REFUSED, f"{type(error).__name__}: {error}")
         except SPARK_ERRORS as error:
-            return Outcome.WRONG, f"{text} raises {type(error).__name__}: {str(error)[:300]}"
+            return Outcome.WRONG, f"raises {type(error).__name__}: {str(error)[:300]}"
         except Exception as error:
-            return Outcome.WRONG, f"{what} raises {type(error).__name__}: {str(error)[:300]}"
-        self.live = expected
-        self.events.append(f"{what} {text}".strip()[:200])
+            return Outcome.WRONG, f"raises {type(error).__name__}: {str(error)[:300]}"
+        before, self.live = self.live, step.expected
+        self.events.append(f"{what} {step.text}".strip()[:200])
         self.operations.add(what)
+        self.table.refresh()
+        self._forget(step)
+        if isinstance(result, WriteResult) and result.rows_added - result.rows_removed != len(self.live) - len(before):
+            return Outcome.WRONG, f"says {result}, and there were {len(before)} rows and are {len(self.live)}"
         return self._compare(Outcome.RIGHT, "")
 
-    def append(self, ids: set[int], note: Note) -> None:
-        """Add rows, unless there are none."""
-        if ids:
-            chunk = self.rows.table.take(pa.array(sorted(ids), pa.int64()))
-            note("append", "", self.step("append", "", lambda: self.table.append(chunk), self.live | ids))
+    def _forget(self, step: Step) -> None:
+        """Snapshots that expired, and those that the schema does not fit any more."""
+        metadata = self.table.table.metadata
+        existing = {snapshot.snapshot_id for snapshot in metadata.snapshots}
+        self.past = {i: rows for i, rows in self.past.items() if i in existing}
+        self.snapshots = {} if step.forgets else {i: rows for i, rows in self.snapshots.items() if i in existing}
+        if step.is_odd and metadata.current_snapshot_id is not None:
+            self.odd.add(metadata.current_snapshot_id)
 
     def _compare(self, outcome: Outcome, message: str) -> Checked:
-        ids = self.table.refresh().arrow(columns=[ID]).column(ID).to_pylist()
-        if sorted(ids) != sorted(self.live):
-            lost, extra = self.live - set(ids), set(ids) - self.live
-            twice = sorted({i for i in ids if ids.count(i) > 1})[:5]
-            lines = f"rows lost {sorted(lost)[:5]}, rows left over {sorted(extra)[:5]}, rows twice {twice}"
-            return Outcome.WRONG, f"{lines} ({message})"
+        content, difference = guarded(self._content)
+        if content is not Outcome.RIGHT:
+            return Outcome.WRONG, f"{difference} ({message})"
         snapshot = self.table.table.current_snapshot()
         if snapshot is not None:
             self.snapshots[snapshot.snapshot_id] = frozenset(self.live)
+            if snapshot.snapshot_id not in self.odd:
+                self.past[snapshot.snapshot_id] = frozenset(self.live)
         return self._look_up(outcome, message)
+
+    def _content(self) -> Checked:
+        return compare_content(self.table.refresh().arrow(), self.rows.table, self.live)
 
     def _look_up(self, outcome: Outcome, message: str) -> Checked:
         """One row is found again by its own value of each column that the table is partitioned by."""
-        for column in (c for c in self.by if "(" not in c):
+        for column in (c for c in self.table.partitioned_by if "(" not in c):
             values = self.rows.table.column(column)
             known = [i for i in sorted(self.live) if values[i].is_valid]
             if not known:
                 continue
             row = self.rng.choice(known)
-            where = f"{column} = {literal(physical(values.slice(row, 1))[0], values.type)}"
+            where = f"{quote(column)} = {literal(physical(values.slice(row, 1))[0], values.type)}"
             try:
                 matching = self.table.arrow(where, columns=[ID])
             except EvaluationError:  # a literal that is refused, such as the smallest floats
@@ -114,6 +174,27 @@ class Life:
             if row not in matching.column(ID).to_pylist():
                 return Outcome.WRONG, f"row {row} is not found by {where} ({message})"
         return outcome, message
+
+    def look_back(self) -> None:
+        """An earlier snapshot has the rows that it had."""
+        if self.is_wrong or not self.past:
+            return
+        where, matching = self.condition()
+        snapshot, live = self.rng.choice([*self.past.items()])
+        text = f"SELECT {ID} FROM {self.sql.table} VERSION AS OF {snapshot} WHERE {where}"
+        self.note("time travel", text, self._looked_back(text, snapshot, matching & live, live), self.varieties)
+
+    def _looked_back(self, text: str, snapshot: int, matching: frozenset[int], live: frozenset[int]) -> Checked:
+        try:
+            ids = [row[0] for row in self.sql.run(text).collect()]
+            plain = self.table.at(snapshot).arrow()
+        except PenstockError as error:
+            return Outcome.REFUSED, f"{type(error).__name__}: {error}"
+        except SPARK_ERRORS as error:
+            return Outcome.WRONG, f"raises {type(error).__name__}: {str(error)[:300]}"
+        if sorted(ids) != sorted(matching):
+            return Outcome.WRONG, f"returns {sorted(ids)[:9]} and not {sorted(matching)[:9]}"
+        return compare_content(plain, self.rows.table, live)
 
 
 def managed_layout(
@@ -130,94 +211,44 @@ def managed_layout(
     root.mkdir(parents=True)
     lake = penstock.connect(root, timezone=zone)
     by, coalesced = partitioning(rng, rows)
-    shred = {c: _keys(rng) for c, t in rows.types.items() if t == "map" and rng.random() < 0.7}
+    shred = {c: python_steps.some_keys(rng) for c, t in rows.types.items() if t == "map" and rng.random() < 0.7}
     schema = _with_uuids(rows) if rng.random() < 0.5 else rows.table.schema
-    table = lake.create_table(NAME, schema, by, coalesce=coalesced or None, shred=shred or None)
-    sql = Statements(sessions.judged, sessions.attach(lake), NAME, "all_rows")
-    view_of(sessions.judged, rows.table, root / "rows.parquet", sql.view)
-    life = Life(table, rows, answers, rng, sql, by)
-    life.events.append(
-        f"partition by {by}, coalesce {coalesced}, shred {shred}{', uuid' * (schema is not rows.table.schema)}"
-    )
+    properties = {"format-version": rng.choice(["1", "2", "2", "2"])}
+    properties |= {mode_of(command): rng.choice([ON_READ, ON_WRITE]) for command in COMMANDS}
+    table = lake.create_table(NAME, schema, by, coalesce=coalesced or None, shred=shred or None, properties=properties)
+    for session in (sessions.judged, sessions.judge):
+        view_of(session, rows.table, root / "rows.parquet")
+    certain = [
+        (p.text, frozenset(a.ids))
+        for p in predicates
+        if isinstance(a := answers[p.text], Answer) and not a.raised.any()
+    ]
+    sql = Statements(sessions.judged, sessions.attach(lake), NAME)
+    life = Life(table, rows, rng, sql, sessions.judge, certain, note)
+    life.events.append(f"partition by {by}, coalesce {coalesced}, shred {shred}, {properties}")
+    life.events[0] += ", uuid" * (schema is not rows.table.schema)
     groups = rows.groups()
-    parts = [groups[i::3] for i in range(3)]
-    certain = [p.text for p in predicates if isinstance(a := answers[p.text], Answer) and not a.raised.any()]
-    changes = rng.sample(CHANGES, len(CHANGES))
+    parts = [{i for group in groups[n::3] for i in group.column(ID).to_pylist()} for n in range(3)]
+    drawn = rng.sample([*STEPS], DRAWN)
     for number, part in enumerate(parts):
-        life.append({i for group in part for i in group.column(ID).to_pylist()} - life.live, note)
-        for what in changes[number :: len(parts)]:
-            _change(rng, what, life, certain, by, note)
-    missing = set(range(rows.table.num_rows)) - life.live
+        life.append(_free(life, part))
+        for what in drawn[number :: len(parts)]:
+            life.take(what)
+    missing = _free(life, set(range(rows.keys)))
     if len(missing) > len(life.live):  # statements have removed most of them
-        life.append(missing, note)
+        life.append(missing)
     for _ in range(2):
-        text, checked = _earlier(life, certain)
-        note("time travel", text, checked)
-    files = {local(f.file_path): ids_of(local(f.file_path)) for f in data_files(life.table.table)}
+        life.look_back()
     description = "managed: " + "; ".join(life.events)
     live = frozenset(life.live)
+    files = {local(path): frozenset(held[ID].to_pylist()) for path, held in live_rows(life.table.table, [ID]).items()}
     return Layout("managed", life.table, files, live, description, lake, NAME, sql.catalog, sorted(life.operations))
 
 
-def partitioning(rng: Random, rows: Rows) -> tuple[list[str], list[str]]:
-    """What the table is partitioned by, and which of the plain columns share files."""
-    candidates = [c for c, t in rows.types.items() if t in _TRANSFORMS and c.isidentifier() and c.isascii()]
-    fields, coalesced = [], []
-    for column in rng.sample(candidates, min(len(candidates), rng.choice([0, 1, 1, 2, 2]))):
-        transform = rng.choice(_TRANSFORMS[rows.types[column]])
-        fields.append(transform.format(column))
-        if transform == "{}" and rng.random() < 0.8:
-            coalesced.append(column)
-    doubles = [c for c in candidates if rows.types[c] == "double" and c not in fields]
-    if doubles and rng.random() < 0.4:  # of all values, doubles are the easiest to lose digits of in a manifest
-        fields.append(rng.choice(doubles))
-    return fields, coalesced
-
-
-def _keys(rng: Random) -> Any:
-    keys = rng.sample(KEYS, rng.randrange(1, len(KEYS) + 1))
-    return penstock.Shred(*keys, mode="mirror") if rng.random() < 0.3 else keys
-
-
-def _change(rng: Random, what: str, life: Life, certain: Sequence[str], by: list[str], note: Note) -> None:
-    where, every = _condition(life, certain)
-    keys = partition_keys(life.rows, by, life.table.table.schema())
-    now = Situation(rng, life.rows, frozenset(life.live), life.sql, by, keys, where, every)
-    if what in STEPS:
-        statement = STEPS[what](now)
-        text = statement.text
-        checked = life.step(what, text, lambda: life.sql.run(text, statement.mode), statement.expected)
-        note(what, text, checked)
-        return
-    matching = every & life.live
-    if what == "delete":
-        checked = life.step(what, where, lambda: life.table.delete(where), life.live - matching)
-    elif what == "overwrite":
-        kept = set(rng.sample(sorted(matching), len(matching) // 2))
-        again = life.rows.table.take(pa.array(sorted(kept), pa.int64()))
-        checked = life.step(what, where, lambda: life.table.overwrite(again, where), life.live - matching | kept)
-    elif what == "dynamic":
-        ids, expected = dynamic_change(now)
-        put = life.rows.table.take(pa.array(ids, pa.int64()))
-        checked = life.step(what, str(ids), lambda: life.table.overwrite(put, dynamic=True), expected)
-    elif what == "compact":
-        checked = life.step(what, "", life.table.compact, life.live)
-    elif what == "set_coalesce":
-        plain = [c for c in by if "(" not in c]
-        rule = rng.choice([None, plain[:1]]) if plain else None
-        checked = life.step(what, str(rule), lambda: life.table.set_coalesce(rule or None), life.live)
-    else:
-        maps = [c for c, t in life.rows.types.items() if t == "map"]
-        rules = {c: rng.choice([None, _keys(rng)]) for c in maps}
-        checked = life.step(what, str(rules), lambda: life.table.set_shred(rules), life.live)
-    note(what, where, checked)
-
-
-def _condition(life: Life, certain: Sequence[str]) -> tuple[str, frozenset[int]]:
-    """A condition for which Spark raises nowhere, and all rows that match."""
-    where = life.rng.choice(certain) if certain else f"{ID} < 5"
-    answer = life.answers.get(where)
-    return where, frozenset(answer.ids if isinstance(answer, Answer) else range(5))
+def _free(life: Life, ids: set[int]) -> set[int]:
+    """The rows whose keys the table does not have."""
+    keys = {life.rows.key(i) for i in life.live}
+    return {i for i in ids if i not in keys}
 
 
 def _with_uuids(rows: Rows) -> Schema:
@@ -225,22 +256,3 @@ def _with_uuids(rows: Rows) -> Schema:
     plain = iceberg_schema(rows.table.schema)
     kinds = [(f, iceberg_type(f.field_type, rows.types.get(f.name, ""))) for f in plain.fields]
     return Schema(*(NestedField(f.field_id, f.name, kind, required=False) for f, kind in kinds))
-
-
-def _earlier(life: Life, certain: Sequence[str]) -> tuple[str, Checked]:
-    """An earlier snapshot has the rows that it had."""
-    where, matching = _condition(life, certain)
-    snapshot, live = life.rng.choice([*life.snapshots.items()])
-    text = f"SELECT {ID} FROM {life.sql.table} VERSION AS OF {snapshot} WHERE {where}"
-    try:
-        ids = [row[0] for row in life.sql.run(text).collect()]
-        plain = life.table.at(snapshot).arrow(columns=[ID]).column(ID).to_pylist()
-    except PenstockError as error:
-        return text, (Outcome.REFUSED, f"{type(error).__name__}: {error}")
-    except SPARK_ERRORS as error:
-        return text, (Outcome.WRONG, f"raises {type(error).__name__}: {str(error)[:300]}")
-    if sorted(ids) != sorted(matching & live):
-        return text, (Outcome.WRONG, f"returns {sorted(ids)[:9]} and not {sorted(matching & live)[:9]}")
-    if sorted(plain) != sorted(live):
-        return text, (Outcome.WRONG, "the table at that snapshot has other rows")
-    return text, (Outcome.RIGHT, "")

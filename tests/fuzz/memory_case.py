@@ -6,7 +6,7 @@ from random import Random
 
 from penstock import MemoryTable
 from tests.fuzz.layout import Layout
-from tests.fuzz.managed_case import partitioning
+from tests.fuzz.partitioning import partitioning
 from tests.fuzz.rows import ID, Rows
 
 

@@ -2,37 +2,75 @@
 
 Rows drawn one by one would give every file the bounds of the whole type, and nothing would ever be pruned. So each
 column of a group is one value, a few neighbours, anything, or null.
+
+A row has a `key` and an `id`. Tables that are updated get variants of each row too: the same key with other values in
+some columns, and with another id. A row that is updated becomes one of its variants, so the id says what is in a row,
+and the judge's answers for all rows and variants hold whatever happens to a table:
+
+    id = key + number of the variant * number of keys
+    UPDATE t SET id = key + 120, c1 = 5, c2 = 'a'     (60 keys) makes every row its second variant
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tests.fuzz.values import KEYS, NESTED_UUIDS, TYPES, UUID, around_a_turn, array, draw, draw_uuid, neighbour
+from tests.fuzz.literals import has_literal
+from tests.fuzz.values import (
+    KEYS,
+    NESTED_UUIDS,
+    SCALARS,
+    TYPES,
+    UUID,
+    around_a_turn,
+    array,
+    draw,
+    draw_uuid,
+    neighbour,
+)
 
-ID = "id"
+ID, KEY = "id", "key"
 _MODES = ("one", "one", "near", "near", "near", "near or null", "any", "any or null", "null")
 _TURNING = 0.4  # of the groups' timestamps
+VARIANTS = 2  # of each row: in the first the changing columns are NULL, in the second they have the values of one row
 _ODD_NAMES = ("{} x", "Größe {}", "{}.z", "select {}", "{}%41")
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows with a unique `id`, the short type name of each column, and where each group begins."""
+    """Rows with a unique `id`, the short type name of each column, and where each group begins.
+
+    The first `keys` rows are in groups; the others are their variants, which differ in the columns `changing`.
+    """
 
     table: pa.Table
     types: dict[str, str]
     starts: tuple[int, ...]
+    keys: int
+    changing: tuple[str, ...] = ()
 
     def groups(self) -> list[pa.Table]:
-        """The rows of each group."""
-        ends = (*self.starts[1:], self.table.num_rows)
+        """The rows of each group, without variants."""
+        ends = (*self.starts[1:], self.keys)
         return [self.table.slice(start, end - start) for start, end in zip(self.starts, ends, strict=True)]
+
+    def key(self, row: int) -> int:
+        """The key of a row by its id."""
+        return row % self.keys
+
+    def variant(self, row: int, number: int) -> int:
+        """The id of another variant of a row."""
+        return self.key(row) + number * self.keys
+
+    def take(self, ids: Iterable[int]) -> pa.Table:
+        """The rows of these ids, in their order."""
+        return self.table.take(pa.array(list(ids), pa.int64()))
 
     def of_type(self, name: str) -> list[str]:
         """The columns of a type; a uuid is read as text."""
@@ -44,16 +82,41 @@ def arrow_type(name: str) -> pa.DataType:
     return pa.string() if name == UUID else (TYPES | NESTED_UUIDS)[name]
 
 
-def draw_rows(rng: Random, types: Sequence[str], zone: str, groups: int, most: int = 7) -> Rows:
-    """Rows with one column of each type or more."""
+def draw_rows(
+    rng: Random, types: Sequence[str], zone: str, groups: int, *, with_variants: bool = False, most: int = 7
+) -> Rows:
+    """Rows with a key and one column of each type or more."""
     sizes = [rng.randrange(1, most + 1) for _ in range(groups)]
-    names = _names(rng, types)
-    arrays = [pa.array(range(sum(sizes)), pa.int64())]
+    names, keys = _names(rng, types), pa.array(range(sum(sizes)), pa.int64())
+    arrays = [keys, keys]
     for name in names.values():
         parts = [_part(rng, name, zone, size) for size in sizes]
         arrays.append(pa.concat_arrays(parts))
     starts = tuple(sum(sizes[:i]) for i in range(groups))
-    return Rows(pa.table(arrays, names=[ID, *names]), names, starts)
+    table = pa.table(arrays, names=[ID, KEY, *names])
+    changing: tuple[str, ...] = ()
+    if with_variants:
+        pattern = rng.randrange(len(keys))
+        changing = _changing(rng, table, names, pattern)
+        table = pa.concat_tables([table, *(_variant(table, i, changing, pattern) for i in range(1, VARIANTS + 1))])
+    return Rows(table, {KEY: "bigint"} | names, starts, len(keys), changing)
+
+
+def _changing(rng: Random, table: pa.Table, types: dict[str, str], pattern: int) -> tuple[str, ...]:
+    """Columns that a statement can set to the values of a row."""
+    plain = [name for name, t in types.items() if t in SCALARS or t == UUID]
+    chosen = rng.sample(plain, min(len(plain), rng.randrange(2, 6)))
+    return tuple(name for name in chosen if has_literal(physical(table.column(name))[pattern], arrow_type(types[name])))
+
+
+def _variant(table: pa.Table, number: int, changing: Sequence[str], pattern: int) -> pa.Table:
+    count = table.num_rows
+    table = table.set_column(0, ID, pc.add(table.column(KEY), number * count))
+    for name in changing:
+        values = table.column(name)
+        new = pa.nulls(count, values.type) if number == 1 else values.take(pa.array([pattern] * count))
+        table = table.set_column(table.schema.get_field_index(name), name, new)
+    return table
 
 
 def _names(rng: Random, types: Sequence[str]) -> dict[str, str]:

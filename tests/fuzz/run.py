@@ -109,6 +109,16 @@ class Run:
                 self.broken.append(f"world {number}{self._option(cells)}:\n{traceback.format_exc()}")
             self.worlds += 1
 
+    def live(self, numbers: Iterable[int]) -> None:
+        """Only the lives of managed tables, without questions after them."""
+        for number in numbers:
+            world = draw_world(self.seed, len(KINDS) * number + KINDS.index("managed"), cells=self.size)
+            try:
+                with self.prepared(world):
+                    self.worlds += 1
+            except Exception:
+                self.broken.append(f"life of world {world.number}:\n{traceback.format_exc()}")
+
     @contextlib.contextmanager
     def prepared(self, world: World) -> Iterator[Prepared]:
         """Everything that the questions of a world need; removed afterwards."""
@@ -146,7 +156,7 @@ class Run:
             make = hive_layout if kind == "hive" else iceberg_layout
             plain = make(rng, world.rows, place / kind, world.zone)
             return plain if plain.lake is None else replace(plain, catalog=self.sessions.attach(plain.lake))
-        steps: list[tuple[str, str, Checked]] = []
+        steps: list[tuple[str, str, Checked, Sequence[str]]] = []
         layout = managed_layout(
             rng,
             world.rows,
@@ -157,8 +167,10 @@ class Run:
             lambda *step: steps.append(step),
             self.sessions,
         )
-        for path, text, checked in steps:
+        for path, text, checked, varieties in steps:
             self.note(path, world, layout, str(world.number), text, checked)
+            if checked[0] is Outcome.RIGHT:
+                self.coverage.steps.update((variety, path) for variety in varieties)
         return layout
 
     def _second_opinion(self, prepared: Prepared) -> None:

@@ -5,12 +5,16 @@ Every run plans a predicate for each cell of the registry; in the slow one all o
 
 from __future__ import annotations
 
+import inspect
+import re
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("pyspark")
 
+from penstock.lake.managed_table import ManagedTable
+from tests.fuzz import history_steps, managed_case, merge_clauses, python_steps, row_steps, schema_steps
 from tests.fuzz.cells import Cell, all_cells
 from tests.fuzz.checks import Checked, Outcome, guarded
 from tests.fuzz.faults import find_faults
@@ -25,6 +29,11 @@ pytestmark = pytest.mark.spark
 SEED = "small"
 SMALL = 150  # cells of a world
 MORE = 10  # worlds, until every kind of table was asked in every way
+MOST_LIVES = 60
+READS = {"advise", "arrow", "at", "at_branch", "changes", "count", "dataframe", "describe", "feed", "history"}
+READS |= {"maximum", "minimum", "plan", "partitions", "refresh", "refs", "snapshots", "stream", "comments"}
+READS |= {"properties", "partition_fields", "partition_schema", "relations"}
+UNCHANGING = READS | {"comment_column"}
 
 
 def check(run: Run) -> None:
@@ -75,6 +84,25 @@ def test_every_function_type_and_cast_is_asked_and_every_layout_in_every_way(tmp
     check(run)
     assert not run.coverage.missing_cells(), [str(cell) for cell in run.coverage.missing_cells()]
     assert not run.coverage.missing_paths()
+
+
+@pytest.mark.slow
+def test_every_step_is_right_on_every_variety_of_managed_tables(tmp_path: Path) -> None:
+    run = Run(SEED, tmp_path, sessions(), size=SMALL // 3)
+    for number in range(MOST_LIVES):
+        if run.coverage.missing_steps():
+            run.live([number])
+    check(run)
+    assert not run.coverage.missing_steps()
+
+
+def test_every_method_that_changes_a_table_is_in_a_step() -> None:
+    """Of those that change more than a comment; a new one is a read, or needs a step."""
+    steps = (history_steps, python_steps, row_steps, schema_steps, merge_clauses)
+    text = "".join(inspect.getsource(module) for module in (*steps, managed_case))
+    methods = {name for name in dir(ManagedTable) if name[0] != "_" and callable(getattr(ManagedTable, name))}
+    assert sorted(name for name in methods - UNCHANGING if not re.search(rf"(table|schema)\.{name}\b", text)) == []
+    assert methods >= UNCHANGING
 
 
 @pytest.mark.slow

@@ -55,7 +55,7 @@ def draw_world(
     types = list(dict.fromkeys([*(cell.type for cell in wanted), *_more_types(rng, is_hive), "timestamp", "date"]))
     wanted += rng.sample([cell for cell in zoned_cells() if cell.type in types], ZONED)
     kept = [t for t in types if is_hive or t not in _HIVE_ONLY]
-    rows = draw_rows(rng, kept, zone, groups=rng.randrange(8, 16))
+    rows = draw_rows(rng, kept, zone, groups=rng.randrange(8, 16), with_variants="managed" in kinds)
     generator = Generator(rng, rows)
     predicates = [generator.of_cell(cell) for cell in wanted if rows.of_type(cell.type)]
     predicates += _of_laws(rng, generator)

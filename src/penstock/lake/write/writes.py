@@ -361,7 +361,7 @@ def _count(reader: Reader, tasks: Sequence[FileTask], names: Sequence[str]) -> i
     """The rows of whole files; of those that have delete files, the ones that are left."""
     marked = [unfiltered(task) for task in tasks if task.deletes or task.rows is None]
     known = sum(task.rows or 0 for task in tasks if not task.deletes)
-    return known + sum(rows.num_rows for rows in reader.rows(marked, names[:1]))
+    return known + sum(int(rows.num_rows) for rows in reader.rows(marked, names[:1]))
 
 
 def _bytes_per_row(metadata: TableMetadata) -> float | None:
