@@ -41,6 +41,7 @@ from tests.fixtures.managed_tables import (
     CLAUSES,
     Model,
     bag,
+    delete_by_pyiceberg,
     files_below,
     head_id,
     live_rows,
@@ -239,7 +240,7 @@ class History:
         where = f"id IN ({', '.join(map(str, gone))})"
         self.steps.append(f"delete {where} by PyIceberg")
         if self.model.matching(where).num_rows:
-            self.table.refresh().table.delete(where)
+            delete_by_pyiceberg(self.table.refresh().table, where)
         self.model.delete(where)
         self.table.refresh()
 

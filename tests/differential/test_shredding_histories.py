@@ -13,7 +13,16 @@ import pyarrow as pa
 import pytest
 
 from penstock import Shred
-from tests.fixtures.managed_tables import CLAUSES, Model, head_id, pick, reopened, snapshot_ids, some_modes
+from tests.fixtures.managed_tables import (
+    CLAUSES,
+    Model,
+    delete_by_pyiceberg,
+    head_id,
+    pick,
+    reopened,
+    snapshot_ids,
+    some_modes,
+)
 from tests.fixtures.shredding import MAP, foreign, foreign_append, is_complete, shredded_table
 from tests.fixtures.variants import variants
 
@@ -193,7 +202,7 @@ class History:
         where = f"id IN ({', '.join(map(str, gone))})"
         self.steps.append(f"delete {where} by PyIceberg")
         if self.model.matching(where).num_rows:
-            foreign(self.table).delete(where)
+            delete_by_pyiceberg(foreign(self.table), where)
         self.table.refresh()
         self.model.delete(where)
 

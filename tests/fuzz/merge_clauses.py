@@ -52,6 +52,11 @@ class Clause:
             return True
         return (source if self.condition.of_source else row) in self.condition.ids
 
+    def __str__(self) -> str:
+        condition = "" if self.condition is None else f" AND {self.condition.python(self.kind)}"
+        becomes = {DELETE: "deleted", SOURCE: "the source's"}.get(self.becomes, f"variant {self.becomes}")
+        return f"{self.kind}{condition}: {becomes}"
+
 
 def draw_clauses(now: Situation, source: Sequence[int], *, by_key: bool) -> list[Clause]:
     """One clause or more of each kind; those of sources that are met by another column than the key add no rows."""

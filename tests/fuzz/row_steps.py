@@ -105,7 +105,7 @@ def _merged(now: Situation, rows: Callable[[list[int]], Any]) -> Step:
     clauses = draw_clauses(now, ids, by_key=True)
     expected = merged(now, clauses, *_by_key(now, ids))
     change = now.doing(how, lambda: in_python(now, now.table.merge(rows(ids), on=KEY), clauses).execute())
-    return Step(f"{ids}: {clauses}{how}", expected, change)
+    return Step(f"{ids}: {'; '.join(map(str, clauses))}{how}", expected, change)
 
 
 def _by_key(now: Situation, ids: list[int]) -> tuple[dict[int, int], set[int]]:
@@ -142,7 +142,7 @@ def _merge_by(now: Situation) -> Step:
     is_frame = now.rng.random() < 0.4
     rows = now.sql.run(now.select(ids, [column, ID])) if is_frame else now.rows.take(ids).select([column, ID])
     change = now.doing(how, lambda: in_python(now, now.table.merge(rows, on=[column]), clauses).execute())
-    return Step(f"by {column} {ids}: {clauses}{how}", merged(now, clauses, partner, set()), change)
+    return Step(f"{column} {ids}: {'; '.join(map(str, clauses))}{how}", merged(now, clauses, partner, set()), change)
 
 
 def _sql_merge_by(now: Situation) -> Step:
