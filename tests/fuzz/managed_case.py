@@ -229,7 +229,7 @@ def managed_layout(
     life.events[0] += ", uuid" * (schema is not rows.table.schema)
     groups = rows.groups()
     parts = [{i for group in groups[n::3] for i in group.column(ID).to_pylist()} for n in range(3)]
-    drawn = rng.sample([*STEPS], DRAWN)
+    drawn = rng.sample([*STEPS, "compact", "compact", "delete"], DRAWN)
     for number, part in enumerate(parts):
         life.append(_free(life, part))
         for what in drawn[number :: len(parts)]:

@@ -69,13 +69,14 @@ def _without_deletes(unfiltered: Any) -> Any:
     return lambda task: dataclasses.replace(unfiltered(task), deletes=())
 
 
-def _unsorted(effect: Any) -> Any:
-    """New values come in the order of the statement's rows, not in that of the file."""
+def _as_if_none_was_gone(effect: Any) -> Any:
+    """The place of a row in its file is taken for its number among the rows that are left."""
 
     def wrong(self: Any, rows: Any, file: Any) -> Any:
-        change, right = self.files[file.path], effect(self, rows, file)
-        updates = right.updates
-        return right if updates is None else dataclasses.replace(right, updates=updates._replace(values=change.values))
+        updates = (right := effect(self, rows, file)).updates
+        if updates is None:
+            return right
+        return dataclasses.replace(right, updates=updates._replace(rows=np.sort(self.files[file.path].updated)))
 
     return wrong
 
@@ -87,5 +88,5 @@ ROW_FAULTS = (
     _Fault("a changed file has the record of other rows", rewrite, "write_slots", _tuple_left_out),
     _Fault("a rollback goes to the snapshot before", history, "_move", _one_before),
     _Fault("compaction ignores delete files", compact, "unfiltered", _without_deletes),
-    _Fault("new values are those of other rows", by_place.ByPlace, "effect", _unsorted),
+    _Fault("places in files count as rows", by_place.ByPlace, "effect", _as_if_none_was_gone),
 )
