@@ -117,9 +117,7 @@ def _merge_schema(now: Situation) -> Step:
     def change() -> None:
         _drop(now, dropped)
         _make_null(now, without=dropped)
-        now.table.append(rows, merge_schema=True)
-        if not ids:
-            _add(now, {c: now.rows.table.schema.field(c).type for c in dropped})
+        now.table.append(rows, merge_schema=True)  # also of no rows
 
     return Step(f"{dropped}, append {ids}", {*_all_null(now), *ids}, change, forgets=True, is_odd=not ids)
 
