@@ -212,6 +212,8 @@ def managed_layout(
     lake = penstock.connect(root, timezone=zone)
     by, coalesced = partitioning(rng, rows)
     shred = {c: python_steps.some_keys(rng) for c, t in rows.types.items() if t == "map" and rng.random() < 0.7}
+    if rng.random() < 0.3:
+        coalesced, shred = [], {}
     schema = _with_uuids(rows) if rng.random() < 0.5 else rows.table.schema
     properties = {"format-version": rng.choice(["1", "2", "2", "2"])}
     properties |= {mode_of(command): rng.choice([ON_READ, ON_WRITE]) for command in COMMANDS}
