@@ -19,7 +19,7 @@ from typing import Any
 import penstock
 from penstock.lake.maintain import compact as compaction
 from penstock.lake.managed_table import ManagedTable
-from penstock.lake.write import writes as writing
+from penstock.lake.write import changed_files as writing
 
 COLUMNS = "id bigint, app string, day int"
 STEPS = ("append", "overwrite", "append", "delete", "append", "compact")

@@ -26,7 +26,7 @@ from penstock.lake.layout.grouping import partition_arrays, stored
 from penstock.lake.layout.table_layout import layout_of
 from penstock.lake.maintain import compact as compaction
 from penstock.lake.managed_table import ManagedTable
-from penstock.lake.write import writes as writing
+from penstock.lake.write import changed_files as writing
 from penstock.lake.write.conform import conform
 from penstock.progress import Counted
 from penstock.spark.session.tasks import running_tasks

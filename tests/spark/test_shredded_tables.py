@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 import penstock
 from penstock.errors import PenstockError
 from penstock.lake.managed_table import ManagedTable
-from penstock.lake.write import writes as write
+from penstock.lake.write import changed_files
 from penstock.spark.scan.shredded_map import rule_failures
 from tests.fixtures.spark_settings import INTERPRETED
 from tests.spark.hot_keys_corpus import COLD, HOT, QUERIES, READS, rows_of
@@ -294,7 +294,7 @@ def test_overwrites_deletes_and_compactions_in_spark(
     rows = [{**row, "day": dt.date(2026, 5, 1 + row["id"] % 2)} for row in make_rows(60, 0)]
     given = spark.createDataFrame(pa.Table.from_pylist(rows, schema=table.schema))
     table.append(given)
-    monkeypatch.setattr(write, "LOCALLY", 0)
+    monkeypatch.setattr(changed_files, "LOCALLY", 0)
     table.delete("headers['a'] = 'v1'")
     judge = given.where("NOT coalesce(headers['a'] = 'v1', false)")
     assert rows_of(table.dataframe(spark)) == rows_of(judge)

@@ -1,7 +1,8 @@
 """`table.merge(rows, on="id").when_matched_update().when_not_matched_insert().execute()`
 
 Clauses are tried in the order in which they are given. Conditions and values are SQL expressions: a name is a column of
-the table (of the rows, for inserts), `source.name` one of the rows, `target.name` one of the table.
+the table (of the rows, for inserts), `source.name` one of the rows, `target.name` one of the table. These two always
+are the sides: a column of the table that is called `source` itself is `target.source`.
 """
 
 from __future__ import annotations
@@ -9,15 +10,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import pyarrow as pa
+from pyiceberg.schema import Schema
+from pyiceberg.types import UUIDType
 
 from penstock.errors import LakeError, SchemaError
+from penstock.expr.bind import Context
 from penstock.expr.tree import Column, Expr
-from penstock.expr.types import normalize, type_name
+from penstock.expr.types import is_nested, normalize, type_name
 from penstock.lake.write.assignments import Assignments, condition, field_named
 from penstock.lake.write.conform import fits
-from penstock.lake.write.merge import SOURCE, Clause, Merge, joined_schema, source_schema
+from penstock.lake.write.merge import SOURCE, Clause, Merge, joined_schema, of_target, source_schema, target_schema
 from penstock.lake.write.merge_keys import keys_of
 from penstock.lake.write.rows import as_arrow
 from penstock.lake.write.write_result import WriteResult
@@ -82,28 +87,39 @@ class MergeBuilder:
     def _change(self) -> Merge:
         """The merge over Arrow rows, bound to the table as it is now."""
         data = as_arrow(self.rows)
+        rows = data.read_all() if isinstance(data, pa.RecordBatchReader) else data
         schema, context = self.table.schema, self.table.context
-        source = _typed(data.read_all() if isinstance(data, pa.RecordBatchReader) else data, schema, self.on)
-        joined, alone = joined_schema(schema, source.schema), source_schema(source.schema)
-        clauses: dict[str, list[Clause]] = {"MATCHED": [], "NOT MATCHED": [], "NOT MATCHED BY SOURCE": []}
-        seen = {"MATCHED": joined, "NOT MATCHED": alone, "NOT MATCHED BY SOURCE": schema}
+        on = {
+            field_named(target, schema, "the table").name: field_named(own, rows.schema, "the rows").name
+            for target, own in self.on.items()
+        }
+        source = _typed(rows, schema, on)
+        seen = {
+            "MATCHED": joined_schema(schema, source.schema),
+            "NOT MATCHED": source_schema(source.schema),
+            "NOT MATCHED BY SOURCE": target_schema(schema),
+        }
+        clauses: dict[str, list[Clause]] = {kind: [] for kind in seen}
         for each in self.clauses:
-            rows = seen[each.kind]
-            where = None if each.where is None else condition(each.where, rows, context)
-            assignments = None
-            if each.values is not None:
-                assignments = Assignments.of(each.values, schema, rows, context)
-            elif each.action != "DELETE":
-                below = (SOURCE,) if each.kind == "MATCHED" else ()
-                assignments = _all_columns(source.schema, schema, below, context.timezone)
-            clauses[each.kind].append(Clause(where, assignments))
-        return Merge(
-            source,
-            keys_of(source, list(self.on.items())),
-            schema,
-            context,
-            *(tuple(each) for each in clauses.values()),
-        )
+            clauses[each.kind].append(_bound(each, seen[each.kind], source.schema, schema, context))
+        keys = keys_of(_same_texts(source, on, self.table.version.columns.schema), list(on.items()))
+        return Merge(source, keys, schema, context, *(tuple(each) for each in clauses.values()))
+
+
+def _bound(clause: ClauseText, rows: pa.Schema, source: pa.Schema, schema: pa.Schema, context: Context) -> Clause:
+    """A clause over `rows`, what it sees."""
+    where = None if clause.where is None else condition(clause.where, rows, context)
+    assignments = None
+    if clause.values is not None:
+        assignments = Assignments.of(clause.values, schema, rows, context)
+    elif clause.action != "DELETE":
+        assignments = _all_columns(source, schema, context.timezone)
+    if clause.kind != "NOT MATCHED BY SOURCE":
+        return Clause(where, assignments)
+    if assignments is not None:
+        values = {name: of_target(v) if isinstance(v, Expr) else v for name, v in assignments.values.items()}
+        assignments = replace(assignments, values=values)
+    return Clause(None if where is None else of_target(where), assignments)
 
 
 def key_columns(on: On) -> dict[str, str]:
@@ -116,21 +132,45 @@ def key_columns(on: On) -> dict[str, str]:
 
 def _typed(rows: pa.Table, schema: pa.Schema, on: Mapping[str, str]) -> pa.Table:
     """Rows of a source in the types that expressions know; keys in those of the table."""
-    keys = {own.lower(): field_named(target, schema, "the table") for target, own in on.items()}
-    for own in on.values():
-        field_named(own, rows.schema, "the rows")
+    keys = {own: schema.field(target) for target, own in on.items()}
     columns = {}
     for field, column in zip(rows.schema, rows.columns, strict=True):
-        key = keys.get(field.name.lower())
+        field_named(field.name, rows.schema, "the rows")  # an error for one that is there twice
+        key = keys.get(field.name)
         known = next((each for each in schema if each.name.lower() == field.name.lower()), None)
         wanted = key or known
         kind = wanted.type if wanted is not None and _same_or_wider(field.type, wanted.type) else normalize(field.type)
-        if key is not None and kind != key.type:
-            message = f"the key {key.name} is a {type_name(key.type)}, and {field.name} of the rows a {type_name(kind)}"
-            raise SchemaError(message, hint="cast the rows' column; nothing was written")
+        if key is not None:
+            _check_key(key, field.name, kind)
         shown = as_shown(column.combine_chunks(), kind)
         columns[field.name] = shown if shown.type == kind else shown.cast(kind)
     return pa.table(columns)
+
+
+def _check_key(key: pa.Field, name: str, kind: pa.DataType) -> None:
+    if kind != key.type:
+        message = f"the key {key.name} is a {type_name(key.type)}, and {name} of the rows a {type_name(kind)}"
+        raise SchemaError(message, hint="cast the rows' column; nothing was written")
+    if is_nested(kind):
+        message = f"the key {key.name} is a {type_name(kind)}, by which rows are not matched"
+        raise SchemaError(message, hint="name columns of plain types, or use MERGE INTO with spark.sql(…)")
+
+
+def _same_texts(source: pa.Table, on: Mapping[str, str], schema: Schema) -> pa.Table:
+    """A source whose uuids are written as the table shows them."""
+    for target, own in on.items():
+        if isinstance(schema.find_field(target).field_type, UUIDType):
+            uuids = pa.array([_uuid(value, own) for value in source.column(own).to_pylist()], pa.string())
+            source = source.set_column(source.schema.get_field_index(own), own, uuids)
+    return source
+
+
+def _uuid(value: str | None, name: str) -> str | None:
+    try:
+        return None if value is None else str(UUID(value))
+    except ValueError:
+        message = f"{name} of the rows has the value {value!r}, which is no uuid"
+        raise SchemaError(message, hint="correct it; nothing was written") from None
 
 
 def _same_or_wider(kind: pa.DataType, wanted: pa.DataType) -> bool:
@@ -138,12 +178,12 @@ def _same_or_wider(kind: pa.DataType, wanted: pa.DataType) -> bool:
     return fits(normalize(kind), wanted) or (stored == pa.binary(16) and wanted == pa.string())
 
 
-def _all_columns(source: pa.Schema, schema: pa.Schema, below: tuple[str, ...], zone: str) -> Assignments:
+def _all_columns(source: pa.Schema, schema: pa.Schema, zone: str) -> Assignments:
     values: dict[str, Expr | pa.Scalar] = {}
     for field in source:
         target = field_named(field.name, schema, "the table")
         if not fits(field.type, target.type):
             message = f"{target.name} is a {type_name(target.type)} and was given as {type_name(field.type)}"
             raise SchemaError(message, hint="cast the rows' column; nothing was written")
-        values[target.name] = Column((*below, field.name), target.type)
-    return Assignments(values, zone)
+        values[target.name] = Column((SOURCE, field.name), field.type)
+    return Assignments(values, schema, zone)

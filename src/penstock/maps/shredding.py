@@ -103,6 +103,14 @@ def split_rows(
     return [*columns.values(), *sidecars], inexact
 
 
+def check_hot_keys(rows: pa.Table, maps: Sequence[ShreddedMap]) -> None:
+    """An error when a map of some columns has a hot key twice."""
+    for each in maps:
+        if each.path[0] in rows.column_names:
+            for chunk in rows.column(each.path[0]).chunks:
+                _split(chunk, each, last_wins=False)
+
+
 def _split(chunk: pa.Array, each: ShreddedMap, last_wins: bool) -> tuple[pa.Array, Split]:
     """One piece of a column without its hot keys, and what was split off."""
     keys = [sidecar.key for sidecar in each.sidecars]

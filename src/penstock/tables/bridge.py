@@ -72,7 +72,7 @@ def rewrite(job: Any, table: Any) -> Any:
 
 
 def map_files(tasks: Any, work: Any) -> Any:
-    """Do something with each of some files, in Spark's tasks; the answers in the files' order."""
+    """Do something with each of some files, in Spark's tasks; the answers, or errors, in the files' order."""
     from penstock.spark.write.write_job import map_files as run
 
     return run(tasks, work)

@@ -249,9 +249,9 @@ def test_rows_that_are_marked_are_gone_for_other_readers(marking: Any) -> None:
 def test_a_marked_file_that_another_writer_rewrites_is_planned_again(
     marking: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from penstock.lake.write import writes
+    from penstock.lake.write import changed_files
 
-    write, others = writes.write_position_deletes, iter(["id = 1"])
+    write, others = changed_files.write_position_deletes, iter(["id = 1"])
 
     def slow(*arguments: Any) -> Any:
         for each in others:
@@ -260,7 +260,7 @@ def test_a_marked_file_that_another_writer_rewrites_is_planned_again(
             other.delete(each)
         return write(*arguments)
 
-    monkeypatch.setattr(writes, "write_position_deletes", slow)
+    monkeypatch.setattr(changed_files, "write_position_deletes", slow)
     result = marking.delete("id = 2")
     assert [row[0] for row in shown(marking)] == [3, 4, 5]
     assert (result.rows_removed, result.retries) == (1, 1)

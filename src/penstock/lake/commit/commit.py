@@ -1,8 +1,8 @@
 """Commits: one snapshot, published through the catalog or not at all, and again when another writer was faster.
 
 What was written is kept over all attempts. A change that takes files away says on which snapshot it was planned. When
-others have committed since, it is still good if the files are still there and nobody added what it would have had to
-look at; else `Overtaken` is raised, and the operation plans again (`replanned`).
+others have committed since in a way that matters to it (`conflicts.py`), `Overtaken` is raised, and the operation plans
+again (`replanned`).
 
 A micro-batch of a stream is committed once, whoever runs its query and however often: every attempt looks first whether
 the table has it, because the writer that was faster may have been another run of the same query.
@@ -16,10 +16,7 @@ from dataclasses import replace
 from itertools import chain, count, repeat
 from typing import NamedTuple, TypeVar
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyiceberg.exceptions import BadRequestError, CommitFailedException
-from pyiceberg.manifest import ManifestContent
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
@@ -35,6 +32,7 @@ from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_a
 
 from penstock.errors import CLIENT_ERRORS, ConflictError, LakeError, PenstockError
 from penstock.lake.commit.column_requirements import columns_unchanged, same_columns
+from penstock.lake.commit.conflicts import is_overtaken
 from penstock.lake.commit.ref_updates import move_ref, unmoved
 from penstock.lake.commit.snapshot import Change, Draft
 from penstock.storage.redaction import one_line
@@ -84,8 +82,8 @@ def commit(table: Table, sources: Sources, change: Change) -> Published:
         if change.updates and not same_columns(table.metadata, base):
             raise Overtaken
         try:
-            if change.removed or change.marked or change.touches is not None:
-                _check(table, draft, change)
+            if is_overtaken(table, sources, change):
+                raise Overtaken
             return _publish(table, draft, change)
         except UnknownOutcomeError:
             raise
@@ -234,25 +232,3 @@ def _is_stale(snapshot: Snapshot, metadata: TableMetadata) -> bool:
     """Whether the catalog refused a snapshot since another branch was faster: numbers of snapshots only grow."""
     number = snapshot.sequence_number
     return number is not None and number <= getattr(metadata, "last_sequence_number", -1)  # version 1 does not count
-
-
-def _check(table: Table, draft: Draft, change: Change) -> None:
-    """Whether a removal still holds, though others may have committed since it was planned."""
-    metadata = table.metadata
-    head = metadata.current_snapshot()
-    if (None if head is None else head.snapshot_id) == change.base:
-        return
-    base = None if change.base is None else metadata.snapshot_by_id(change.base)
-    if base is None and change.base is not None:
-        raise Overtaken  # it has expired
-    known = {m.manifest_path for m in draft.of(base)}
-    now = draft.of(head)
-    if any(m.content == ManifestContent.DELETES and m.manifest_path not in known for m in now):
-        raise Overtaken  # rows that were rewritten may have been deleted meanwhile
-    data = [draft.paths(m) for m in now if m.content == ManifestContent.DATA]
-    live = pa.concat_arrays([pa.array([], pa.string()), *data])
-    needed = pa.array(sorted(change.removed | change.marked), pa.string())
-    if len(needed) and not pc.all(pc.is_in(needed, value_set=live)).as_py():
-        raise Overtaken
-    if change.touches is not None and change.touches(table):
-        raise Overtaken

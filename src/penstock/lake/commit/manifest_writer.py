@@ -118,7 +118,8 @@ class Manifests:
         """A manifest in which some files are marked as deleted, and those files."""
         marked = [self._marked(entry, gone) for entry in read_entries(manifest, self._io)]
         lost = [entry.data_file for entry in marked if entry.status == ManifestEntryStatus.DELETED]
-        return self._write(manifest.partition_spec_id, marked), lost
+        kind = _DeletesV2 if manifest.content == ManifestContent.DELETES else None
+        return self._write(manifest.partition_spec_id, marked, kind), lost
 
     def merged(
         self,

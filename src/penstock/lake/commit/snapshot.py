@@ -73,9 +73,10 @@ class Change:
     operation: str  # append, overwrite, delete, replace
     added: Sequence[WrittenFile] = ()
     removed: frozenset[str] = frozenset()
-    base: int | None = None  # the snapshot that the removal was planned on
+    base: int | None = None  # the snapshot that it was planned on
     marked: frozenset[str] = frozenset()  # files of which delete files that are added name rows
-    touches: Callable[[Table], bool] | None = None  # whether what others added since is something to remove too
+    dangling: frozenset[str] = frozenset()  # delete files that apply to no data file
+    touches: Callable[[Table], bool] | None = None  # whether others have changed what it has read
     sort_manifests: bool = False
     properties: Mapping[str, str] = field(default_factory=dict)
     batch: StreamBatch | None = None  # what is committed at most once
@@ -144,17 +145,18 @@ class Draft:
         else:
             if self._added is None:
                 self._added = self._manifests.added(self._change.added)
-            less = [self._without(m) for m in data]
+            less = [self._without(m, self._change.removed) for m in data]
             gone = [file for _, lost in less for file in lost]
             composed = [*self._added, *self._merged([m for m, _ in less], size, properties)]
         needed = self._still_needed(deletes, composed)
         gone += [entry.data_file for m in deletes if m not in needed for entry in read_entries(m, self._io)]
-        return [*composed, *needed], gone
+        fewer = [self._without(m, self._change.dangling) for m in needed]
+        gone += [file for _, lost in fewer for file in lost]
+        return [*composed, *(m for m, _ in fewer)], gone
 
-    def _without(self, manifest: ManifestFile) -> tuple[ManifestFile, list[DataFile]]:
+    def _without(self, manifest: ManifestFile, gone: frozenset[str]) -> tuple[ManifestFile, list[DataFile]]:
         path = manifest.manifest_path
         if path not in self._less:
-            gone = self._change.removed
             hit = bool(gone) and pc.any(pc.is_in(self.paths(manifest), value_set=pa.array(sorted(gone)))).as_py()
             self._less[path] = self._manifests.without(manifest, gone) if hit else (manifest, [])
         return self._less[path]

@@ -28,7 +28,7 @@ from penstock.formats.manifest_record import read_sidecar_record
 from penstock.lake.layout.coalesce import FIELD_IDS, Coalesce, as_stored, from_properties, to_properties
 from penstock.lake.layout.renames import current_properties, field_ids
 from penstock.maps.shred_rule import DUPLICATES, LAST_WINS, REJECT
-from penstock.maps.shredding import ShreddedMap, footer_of, shredded_maps, split_rows
+from penstock.maps.shredding import ShreddedMap, check_hot_keys, footer_of, shredded_maps, split_rows
 from penstock.maps.sidecar_columns import read_sidecars, visible
 
 SMALL = "[#small]"
@@ -150,6 +150,11 @@ class Layout:
         types = self.files.types[len(self.schema.fields) :]
         columns, inexact = split_rows(table, self.maps, types, self.last_wins)
         return pa.table(columns, schema=self.files), inexact
+
+    def check_maps(self, rows: pa.Table) -> None:
+        """An error when rows, of some of the columns, have a hot key of a map twice and the last one does not win."""
+        if not self.last_wins:
+            check_hot_keys(rows, self.maps)
 
     def is_shredded_as_wanted(self, record: str | None) -> bool:
         """Whether a file with this record has the sidecars that it would be written with now."""

@@ -11,8 +11,9 @@
 | one of several small files of the same partition | they become fewer |
 | shared, when its values lie in many files | each value should lie in one |
 
-Rows that others append meanwhile are not touched. When others rewrite or delete the same files, it plans again. All
-manifests come out in the order of their partitions, so that planning opens few of them.
+Delete files that apply to no data file any more are removed. Rows that others append meanwhile are not touched. When
+others rewrite or delete the same files, or rows of them, it plans again. All manifests come out in the order of their
+partitions, so that planning opens few of them.
 """
 
 from __future__ import annotations
@@ -32,16 +33,17 @@ from penstock.lake.layout.live_files import LiveFile, live_files, logical_sizes
 from penstock.lake.layout.slots import assign, partition_key
 from penstock.lake.layout.table_layout import Tuple
 from penstock.lake.write.arrangement import write_rows
+from penstock.lake.write.changed_files import LOCALLY
 from penstock.lake.write.data_files import WrittenFile
 from penstock.lake.write.hot_key_choice import choose_again
 from penstock.lake.write.row_change import unfiltered
-from penstock.lake.write.writes import LOCALLY, commit_written, prepare
+from penstock.lake.write.writes import commit_written, prepare
 from penstock.progress import Count, Counted, counted, progress
 from penstock.prune.plan import Plan
 from penstock.tables import bridge
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.scan.reader import Reader
-from penstock.tables.iceberg.scan.scan_plan import only
+from penstock.tables.iceberg.scan.scan_plan import delete_batches, only
 
 _SMALL = 0.75  # of the target size
 _SHRUNK = 1.25  # by so much a partition must be below the size, or it would come and go with each compaction
@@ -121,10 +123,17 @@ def _compact(table: IcebergTable, where: str | None) -> tuple[Table, _Work]:
 
     def once(now: IcebergTable) -> tuple[Table, _Work]:
         work = _Work(now, where)
-        if not work.chosen and not _need_order(work.manifests):
+        if not work.chosen and not work.dangling and not _need_order(work.manifests):
             return now.table, work
         work.write()
-        change = Change("replace", work.written, frozenset(work.chosen), now.version.snapshot_id, sort_manifests=True)
+        change = Change(
+            "replace",
+            work.written,
+            frozenset(work.chosen),
+            now.version.snapshot_id,
+            dangling=work.dangling,
+            sort_manifests=True,
+        )
         return commit_written(now, change, work.written).table, work
 
     hint = "nothing was changed; compact when they are done, or less at once: where=…"
@@ -144,6 +153,7 @@ class _Work:
         self.tasks = {task.path: unfiltered(task) for task in table.plan(where).files}
         paths = self._choose([file for file in self.files if file.path in self.tasks])
         self.chosen = {file.path: file for file in self.files if file.path in paths}
+        self.dangling = self._dangling()
         self.written: list[WrittenFile] = []
 
     def write(self) -> None:
@@ -185,6 +195,13 @@ class _Work:
             if home[0] == self.layout.coarse_id and _spread(members) >= _SPREAD:
                 chosen |= {file.path for file in members}
         return chosen
+
+    def _dangling(self) -> frozenset[str]:
+        """The delete files that apply to none of the data files that stay."""
+        batches = delete_batches(self.table.version, self.table.sources)
+        known = {path for batch in batches for path in batch.column("file_path").to_pylist()}
+        staying = (task for task in self.table.plan().files if task.path not in self.chosen) if known else ()
+        return frozenset(known - {delete.path for task in staying for delete in task.deletes})
 
     def _misplaced(self, file: LiveFile) -> bool:
         if self.tasks[file.path].deletes or not self.layout.is_shredded_as_wanted(file.shredding):

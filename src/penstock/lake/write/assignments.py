@@ -7,7 +7,7 @@ with a check, dates and times to each other, and everything else only where noth
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from penstock.expr.kernels.cast import castable
 from penstock.expr.kernels.evaluate import short, unevaluable, values_of
 from penstock.expr.tree import Cast, Column, Expr, Literal
 from penstock.expr.types import is_numeric, type_name
-from penstock.lake.write.conform import fits
+from penstock.lake.write.conform import convert, fits
 
 _USE_SQL = "use UPDATE or MERGE INTO with spark.sql(…), which knows all of Spark's functions"
 
@@ -28,6 +28,7 @@ class Assignments:
     """A value for each of some columns: an expression over the rows that it is evaluated on."""
 
     values: Mapping[str, Expr | pa.Scalar]
+    schema: pa.Schema = field(repr=False)  # of the table
     zone: str
 
     @classmethod
@@ -37,21 +38,21 @@ class Assignments:
             raise LakeError("no columns are assigned", hint='give {"column": "expression"}')
         values: dict[str, Expr | pa.Scalar] = {}
         for name, value in given.items():
-            field = field_named(str(name), target, "the table")
-            if field.name in values:
-                raise SchemaError(f"column {field.name!r} is assigned twice", hint="give one value")
-            values[field.name] = (
-                _expression(value, field, rows, context) if isinstance(value, str) else _constant(value, field)
+            column = field_named(str(name), target, "the table")
+            if column.name in values:
+                raise SchemaError(f"column {column.name!r} is assigned twice", hint="give one value")
+            values[column.name] = (
+                _expression(value, column, rows, context) if isinstance(value, str) else _constant(value, column)
             )
-        return cls(values, context.timezone)
+        return cls(values, target, context.timezone)
 
     def columns(self, rows: pa.Table) -> dict[str, pa.Array]:
-        """The values of each column, one for each row."""
-        return {name: self._column(value, rows) for name, value in self.values.items()}
+        """The values of each column, one for each row, in the table's types."""
+        return {name: self._column(value, self.schema.field(name).type, rows) for name, value in self.values.items()}
 
-    def _column(self, value: Expr | pa.Scalar, rows: pa.Table) -> pa.Array:
+    def _column(self, value: Expr | pa.Scalar, kind: pa.DataType, rows: pa.Table) -> pa.Array:
         if isinstance(value, Expr):
-            return values_of(value, rows, self.zone)
+            return convert(values_of(value, rows, self.zone), kind)
         return pa.repeat(value, rows.num_rows)
 
 

@@ -9,8 +9,17 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from penstock.lake.write.row_change import Effect, Places, PlannedChange, RowChange, RowsOfFile, Updates, unfiltered
-from penstock.prune.file_task import FileTask
+from penstock.lake.write.row_change import (
+    Effect,
+    FilesRead,
+    Places,
+    PlannedChange,
+    RowChange,
+    RowsOfFile,
+    Updates,
+    all_files,
+    unfiltered,
+)
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 
 
@@ -31,11 +40,13 @@ class ByPlace(RowChange):
     new: pa.Table = field(repr=False)
 
     def find(self, table: IcebergTable) -> PlannedChange:
-        """The files, in the version that the places are of; in a later one all files, for it is not known better."""
-        tasks: Sequence[FileTask] = table.plan().files
-        if table.version.snapshot_id == self.base:
-            tasks = [task for task in tasks if task.path in self.files]
-        return PlannedChange(partial=tuple(unfiltered(task) for task in tasks))
+        """The files; in another version than that of the places there is nothing to find."""
+        assert table.version.snapshot_id == self.base
+        return PlannedChange(partial=tuple(unfiltered(task) for task in table.plan().files if task.path in self.files))
+
+    def files_read(self, table: IcebergTable) -> FilesRead:
+        """All files: which of them Spark has read is not known."""
+        return all_files(table)
 
     def effect(self, rows: pa.Table, file: RowsOfFile) -> Effect:
         """What becomes of the rows of a file."""

@@ -74,21 +74,22 @@ def fits(incoming: pa.DataType, wanted: pa.DataType) -> bool:
 
 def _cast(column: pa.ChunkedArray, to: pa.DataType, name: str) -> pa.ChunkedArray:
     try:
-        return pa.chunked_array([_convert(chunk, to) for chunk in column.chunks], to)
+        return pa.chunked_array([convert(chunk, to) for chunk in column.chunks], to)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
         message = f"column {name!r} has a value that does not fit {to}: {' '.join(str(error).split())[:200]}"
         raise SchemaError(message, hint="cast or filter the rows first") from None
 
 
-def _convert(array: pa.Array, to: pa.DataType) -> pa.Array:
+def convert(array: pa.Array, to: pa.DataType) -> pa.Array:
+    """Values in a type that they fit."""
     if array.type == to:
         return array
     if pa.types.is_null(array.type):
         return _nothing(len(array), to)
     if isinstance(to, pa.BaseExtensionType):
-        return pa.ExtensionArray.from_storage(to, _convert(array, to.storage_type))
+        return pa.ExtensionArray.from_storage(to, convert(array, to.storage_type))
     if isinstance(array.type, pa.BaseExtensionType):
-        return _convert(array.storage, to)
+        return convert(array.storage, to)
     if pa.types.is_fixed_size_binary(to) and to.byte_width == 16 and pa.types.is_string(array.type):
         return pa.array([None if v is None else UUID(v).bytes for v in array.to_pylist()], to)
     if pa.types.is_struct(to):
@@ -110,7 +111,7 @@ def _part(array: pa.Array, place: int | None, field: pa.Field) -> pa.Array:
     """A field of structs; one that they do not have is NULL."""
     if place is None:
         return _nothing(len(array), field.type)
-    return _convert(pc.struct_field(array, [place]), field.type)
+    return convert(pc.struct_field(array, [place]), field.type)
 
 
 def _nothing(length: int, to: pa.DataType) -> pa.Array:
@@ -131,7 +132,7 @@ def _never_null(array: pa.Array) -> pa.Array:
 
 def _map(array: pa.Array, to: pa.DataType) -> pa.Array:
     entries = entries_of(array)
-    keys, items = _convert(entries.keys, to.key_type), _convert(entries.items, to.item_type)
+    keys, items = convert(entries.keys, to.key_type), convert(entries.items, to.item_type)
     return build_maps(to, entries.offsets, keys, items, np.asarray(array.is_null()))
 
 
@@ -139,7 +140,7 @@ def _list(array: pa.Array, to: pa.DataType) -> pa.Array:
     if pa.types.is_fixed_size_list(array.type):
         array = array.cast(pa.list_(array.type.value_field))
     array = _whole(array)
-    items = _convert(array.values, to.value_type)
+    items = convert(array.values, to.value_type)
     offsets = array.buffers()[1]
     if pa.types.is_large_list(to) and not pa.types.is_large_list(array.type):
         offsets = array.offsets.cast(pa.int64()).buffers()[1]

@@ -6,6 +6,9 @@
 
 The first clause of its kind whose condition is true decides; without one, the row stays as it is. A row of the table
 that two rows of the source meet is an error before anything is written.
+
+`source` and `target` in expressions are the two sides. A column of the table that has such a name itself is found as
+`target.source`.
 """
 
 from __future__ import annotations
@@ -18,12 +21,12 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from penstock.errors import LakeError
+from penstock.errors import LakeError, SchemaError
 from penstock.expr.bind import Context
 from penstock.expr.kernels.evaluate import filter_mask
 from penstock.expr.kernels.physical import mask_of
 from penstock.expr.kernels.vector import Mask
-from penstock.expr.tree import TRUE, Expr, Or
+from penstock.expr.tree import TRUE, Column, Expr, Or, fold, rebuild
 from penstock.lake.write.assignments import Assignments
 from penstock.lake.write.merge_keys import MergeKeys
 from penstock.lake.write.removal import columns_in
@@ -57,15 +60,34 @@ class Merge(RowChange):
     not_matched: tuple[Clause, ...] = ()
     by_source: tuple[Clause, ...] = ()
 
+    def validate(self, table: IcebergTable) -> None:
+        """An error when a row of the table is met by several rows of the source."""
+        if not self.matched or not len(self.keys.repeated):
+            return
+        reader = Reader(table.version, table.sources.io, table.context.timezone)
+        rows_with = np.isin(self.keys.codes, self.keys.repeated)
+        for task in _files(table, self.keys.predicate(rows_with)):
+            rows, _ = reader.numbered(task, self.keys.names)
+            several = np.isin(self.keys.meet(rows), self.keys.repeated)
+            if several.any():
+                key = rows.select(self.keys.names).filter(pa.array(several)).slice(0, 1).to_pylist()[0]
+                values = ", ".join(f"{name} = {value!r}" for name, value in key.items())
+                message = f"a row of {table.name} is met by several of the rows ({values})"
+                raise LakeError(message, hint="give one row for each key; nothing was written")
+
     def find(self, table: IcebergTable) -> PlannedChange:
         """The files that may have a row that the source meets, or that a clause of the third kind is about."""
         predicate = self.keys.predicate()
         if self.by_source:
             about = [TRUE if clause.condition is None else clause.condition for clause in self.by_source]
             predicate = TRUE if TRUE in about else Or((predicate, *about))
-        if self.matched:
-            self._check_repeated(table)
         return PlannedChange(partial=_files(table, predicate))
+
+    @property
+    def assigned(self) -> Sequence[str]:
+        """Those that a clause assigns."""
+        clauses = [each.assignments for each in (*self.matched, *self.by_source) if each.assignments is not None]
+        return list(dict.fromkeys(name for assignments in clauses for name in assignments.values))
 
     def first_columns(self) -> Sequence[str]:
         """The keys, and what clauses of the third kind ask for."""
@@ -96,7 +118,7 @@ class Merge(RowChange):
     def inserts(self, matched: Places) -> Sequence[pa.Table]:
         """The rows of the source that met none, as the clauses want them."""
         alone = self.source.filter(pa.array(~np.isin(self.keys.codes, matched)))
-        rows, parts = with_source(alone), []
+        rows, parts = _rows_beside(alone, {SOURCE: alone}), []
         for clause in self.not_matched:
             chosen = _chosen(clause, rows, self.context.timezone)
             taken, rows = rows.filter(pa.array(chosen)), rows.filter(pa.array(~chosen))
@@ -108,21 +130,6 @@ class Merge(RowChange):
 
     def _is_about(self, rows: pa.Table) -> bool:
         return any(_chosen(clause, rows, self.context.timezone).any() for clause in self.by_source)
-
-    def _check_repeated(self, table: IcebergTable) -> None:
-        """An error when a row of the table is met by several rows of the source."""
-        if not len(self.keys.repeated):
-            return
-        reader = Reader(table.version, table.sources.io, table.context.timezone)
-        rows_with = np.isin(self.keys.codes, self.keys.repeated)
-        for task in _files(table, self.keys.predicate(rows_with)):
-            rows, _ = reader.numbered(task, self.keys.names)
-            several = np.isin(self.keys.meet(rows), self.keys.repeated)
-            if several.any():
-                key = rows.select(self.keys.names).filter(pa.array(several)).slice(0, 1).to_pylist()[0]
-                values = ", ".join(f"{name} = {value!r}" for name, value in key.items())
-                message = f"a row of {table.name} is met by several of the rows ({values})"
-                raise LakeError(message, hint="give one row for each key; nothing was written")
 
 
 @dataclass
@@ -164,34 +171,53 @@ class _Work:
 
 def joined_schema(table: pa.Schema, source: pa.Schema) -> pa.Schema:
     """What matched clauses see: the table's columns by name, and both sides by `target.` and `source.`"""
-    return pa.schema([*table, *_sides(table, {TARGET: table, SOURCE: source})])
+    return _schema_beside(table, {TARGET: table, SOURCE: source})
 
 
 def source_schema(source: pa.Schema) -> pa.Schema:
     """What expressions of inserts see."""
-    return pa.schema([*source, *_sides(source, {SOURCE: source})])
+    return _schema_beside(source, {SOURCE: source})
 
 
-def with_source(source: pa.Table) -> pa.Table:
-    """Rows of a source as expressions of inserts see them."""
-    return _with_sides(source, {SOURCE: source})
+def target_schema(table: pa.Schema) -> pa.Schema:
+    """What clauses of the third kind see; they are evaluated on the table's own rows (`of_target`)."""
+    return _schema_beside(table, {TARGET: table})
+
+
+def of_target(expression: Expr) -> Expr:
+    """An expression over `target_schema` as one over the table's own columns."""
+
+    def visit(node: Expr, children: tuple[Expr, ...]) -> Expr:
+        if isinstance(node, Column) and node.path[0] == TARGET:
+            if len(node.path) == 1:
+                raise SchemaError("target is a row, not a value", hint="name one of its columns: target.name")
+            return Column(node.path[1:], node.type, at=node.at)
+        return rebuild(node, children)
+
+    return fold(expression, visit)
 
 
 def _joined(rows: pa.Table, source: pa.Table) -> pa.Table:
-    return _with_sides(rows, {TARGET: rows, SOURCE: source})
+    return _rows_beside(rows, {TARGET: rows, SOURCE: source})
 
 
-def _sides(own: pa.Schema, sides: dict[str, pa.Schema]) -> list[pa.Field]:
-    """The sides as structs; a column of the same name hides one."""
-    names = {name.lower() for name in own.names}
-    return [pa.field(name, pa.struct(list(schema))) for name, schema in sides.items() if name not in names]
+def _schema_beside(own: pa.Schema, sides: dict[str, pa.Schema]) -> pa.Schema:
+    """Columns, and the sides as structs; a side hides a column of its name."""
+    structs = [pa.field(name, pa.struct(list(schema))) for name, schema in sides.items()]
+    return pa.schema([*(field for field in own if field.name.lower() not in sides), *structs])
 
 
-def _with_sides(own: pa.Table, sides: dict[str, pa.Table]) -> pa.Table:
-    for each in _sides(own.schema, {name: rows.schema for name, rows in sides.items()}):
-        columns = [column.combine_chunks() for column in sides[each.name].columns]
-        own = own.append_column(each, pa.StructArray.from_arrays(columns, fields=list(each.type)))
-    return own
+def _rows_beside(own: pa.Table, sides: dict[str, pa.Table]) -> pa.Table:
+    schema = _schema_beside(own.schema, {name: rows.schema for name, rows in sides.items()})
+    columns = {name: _as_struct(rows, schema.field(name).type) for name, rows in sides.items()}
+    return pa.table([columns[f.name] if f.name in sides else own.column(f.name) for f in schema], schema=schema)
+
+
+def _as_struct(rows: pa.Table, kind: pa.StructType) -> pa.StructArray:
+    columns = [column.combine_chunks() for column in rows.columns]
+    if not columns:
+        return pa.array([{}] * rows.num_rows, kind)
+    return pa.StructArray.from_arrays(columns, fields=list(kind))
 
 
 def _chosen(clause: Clause, rows: pa.Table, zone: str) -> Mask:

@@ -6,7 +6,7 @@ wants them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from uuid import uuid4
@@ -20,6 +20,7 @@ from pyiceberg.types import LongType, NestedField, StringType
 from penstock.lake.layout.coalesce import as_stored
 from penstock.lake.layout.slots import partition_key
 from penstock.lake.layout.table_layout import Tuple
+from penstock.lake.write.arrangement import write_rows
 from penstock.lake.write.data_files import WriteJob, WrittenFile, file_format
 from penstock.lake.write.rewrite import Rewritten, read_effect
 from penstock.lake.write.row_change import Places, RowChange
@@ -34,11 +35,6 @@ _SCHEMA = Schema(
 )
 
 
-def merges_on_read(properties: Mapping[str, str], format_version: int, command: str) -> bool:
-    """Whether a command marks rows instead of writing their files again: `write.delete.mode` and its sisters."""
-    return format_version > 1 and properties.get(f"write.{command}.mode", "").lower() == "merge-on-read"
-
-
 @dataclass(frozen=True)
 class Mark:
     """Marks the rows of one file at a time that a change takes away; new values are rows that are written elsewhere."""
@@ -46,19 +42,23 @@ class Mark:
     job: WriteJob
     change: RowChange
     reader: Reader
+    moved_bytes: int  # more new rows than this are written where they are, not sent to the driver
 
     def file(self, task: FileTask) -> Rewritten:
         """The rows of a file that go."""
-        _, places, effect = read_effect(self.change, self.reader, task, self.job.layout.names)
+        _, places, effect = read_effect(self.change, self.reader, task, self.job.layout)
         if not effect.changes_rows:
             return Rewritten(matched=effect.matched)
         gone, updates = effect.removed.copy(), effect.updates
         if updates is not None:
             gone[updates.rows] = True
+        values = None if updates is None else updates.values
+        is_moved = values is not None and values.nbytes <= self.moved_bytes
         return Rewritten(
+            () if values is None or is_moved else write_rows(self.job.again(), [values]),
             removed=int(effect.removed.sum()),
             updated=0 if updates is None else len(updates.rows),
-            moved=None if updates is None else updates.values,
+            moved=values if is_moved else None,
             matched=effect.matched,
             marked=places[gone],
         )
@@ -73,7 +73,7 @@ def write_position_deletes(
         assert task.spec_id is not None
         partition = tuple(as_stored(value, kind) for value, kind in reader.partition(task))
         key = (task.spec_id, partition_key(partition))
-        by_partition.setdefault(key, (partition, []))[1].append((task.path, places))
+        by_partition.setdefault(key, (partition, []))[1].append((task.path, np.unique(places)))
     return [
         _write(job, spec_id, partition, sorted(files, key=itemgetter(0)))
         for (spec_id, _), (partition, files) in by_partition.items()
@@ -83,7 +83,7 @@ def write_position_deletes(
 def _write(job: WriteJob, spec_id: int, partition: Tuple, files: Sequence[tuple[str, Places]]) -> WrittenFile:
     counts = [len(places) for _, places in files]
     paths = pa.array([path for path, _ in files]).take(pa.array(np.repeat(np.arange(len(files)), counts)))
-    places = pa.array(np.concatenate([np.sort(places) for _, places in files]), pa.int64())
+    places = pa.array(np.concatenate([places for _, places in files]), pa.int64())
     columns = schema_to_pyarrow(_SCHEMA, include_field_ids=True)
     form = file_format(job.properties)
     writer = form.table_writer(_SCHEMA, {"write.metadata.metrics.default": "full"})

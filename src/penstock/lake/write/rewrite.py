@@ -17,6 +17,7 @@ from penstock.expr.kernels.vector import Mask
 from penstock.lake.layout.coalesce import as_stored
 from penstock.lake.layout.grouping import partition_arrays
 from penstock.lake.layout.slots import Slot
+from penstock.lake.layout.table_layout import Layout
 from penstock.lake.write.arrangement import write_slots
 from penstock.lake.write.conform import conform
 from penstock.lake.write.data_files import WriteJob, WrittenFile
@@ -24,15 +25,13 @@ from penstock.lake.write.row_change import Effect, Places, RowChange, RowsOfFile
 from penstock.prune.file_task import FileTask
 from penstock.tables.iceberg.scan.reader import Reader
 
-# More rows than this that leave their file are written where they are, not sent to the driver.
-_MOVED_BYTES = 32 << 20
-
 
 @dataclass(frozen=True)
 class Rewritten:
     """What became of one file."""
 
-    files: Sequence[WrittenFile] | None = None  # in its place; None when it stays
+    files: Sequence[WrittenFile] = ()  # that were written
+    is_replaced: bool = False  # they are in its place
     removed: int = 0
     updated: int = 0
     moved: pa.Table | None = field(default=None, repr=False)  # rows that are to be written elsewhere
@@ -40,18 +39,19 @@ class Rewritten:
     marked: Places | None = field(default=None, repr=False)  # rows that a delete file is to name
 
 
-def read_effect(
-    change: RowChange, reader: Reader, task: FileTask, names: Sequence[str]
-) -> tuple[pa.Table, Places, Effect]:
+def read_effect(change: RowChange, reader: Reader, task: FileTask, layout: Layout) -> tuple[pa.Table, Places, Effect]:
     """The rows of a file, their places, and what a change does to them; of all columns only where it does something."""
     first = change.first_columns()
-    if first and len(first) < len(names):
+    if first and len(first) < len(layout.names):
         rows, places = reader.numbered(task, first)
         unchanged = change.glance(rows)
         if unchanged is not None:
             return rows, places, unchanged
-    rows, places = reader.numbered(task, names)
-    return rows, places, change.effect(rows, RowsOfFile(task.path, places))
+    rows, places = reader.numbered(task, layout.names)
+    effect = change.effect(rows, RowsOfFile(task.path, places))
+    if effect.updates is not None:
+        layout.check_maps(effect.updates.values.select(list(change.assigned)))
+    return rows, places, effect
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,11 @@ class Rewrite:
     job: WriteJob
     change: RowChange
     reader: Reader
+    moved_bytes: int  # more rows than this that leave their file are written where they are, not sent to the driver
 
     def file(self, task: FileTask) -> Rewritten:
         """What takes the place of a file."""
-        rows, _, effect = read_effect(self.change, self.reader, task, self.job.layout.names)
+        rows, _, effect = read_effect(self.change, self.reader, task, self.job.layout)
         if not effect.changes_rows:
             return Rewritten(matched=effect.matched)
         slot, moved = self._slot(task), None
@@ -73,11 +74,11 @@ class Rewrite:
             runs = [(slot, staying.filter(pa.array(~effect.removed)))]
         else:
             staying, leaving = self._updated(staying, effect.removed, effect.updates, slot)
-            moved = leaving if leaving.num_rows and leaving.nbytes <= _MOVED_BYTES else None
+            moved = leaving if leaving.num_rows and leaving.nbytes <= self.moved_bytes else None
             runs = [(slot, staying)] if moved is not None else [(slot, staying), (None, leaving)]
-        files = write_slots(self.job, [run for run in runs if run[1].num_rows])
+        files = write_slots(self.job.again(), [run for run in runs if run[1].num_rows])
         updated = 0 if effect.updates is None else len(effect.updates.rows)
-        return Rewritten(files, int(effect.removed.sum()), updated, moved, effect.matched)
+        return Rewritten(files, True, int(effect.removed.sum()), updated, moved, effect.matched)
 
     def _updated(self, rows: pa.Table, removed: Mask, updates: Updates, slot: Slot | None) -> tuple[pa.Table, pa.Table]:
         """The rows of the file in their order, with new values in the place of old ones; and the rows that leave it."""

@@ -1,5 +1,6 @@
 """Changes of rows that a table has: which files they are about, and what becomes of the rows of each.
 
+    change.validate(table)        what would be an error is found before anything is written
     change.find(table)          files that go whole, and files that may have rows to change
     change.glance(rows)         by a few columns: whether the file has such rows at all
     change.effect(rows, file)   rows that go, rows that get new values; the others stay
@@ -12,7 +13,7 @@ file may run on any machine.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -22,10 +23,12 @@ import pyarrow as pa
 
 from penstock.expr.kernels.vector import Mask
 from penstock.expr.tree import TRUE
+from penstock.prune.delete_file import DeleteFile
 from penstock.prune.file_task import FileTask
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 
 Places = npt.NDArray[np.int64]
+FilesRead = frozenset[tuple[str, frozenset[DeleteFile]]]  # paths, with the delete files that apply
 
 
 @dataclass(frozen=True)
@@ -36,9 +39,9 @@ class PlannedChange:
     partial: tuple[FileTask, ...] = ()
 
     @property
-    def paths(self) -> frozenset[str]:
+    def files_read(self) -> FilesRead:
         """All of them."""
-        return frozenset(task.path for task in (*self.whole, *self.partial))
+        return _states((*self.whole, *self.partial))
 
 
 class RowsOfFile(NamedTuple):
@@ -76,6 +79,19 @@ class RowChange(ABC):
     def find(self, table: IcebergTable) -> PlannedChange:
         """The files of a version that it is about."""
 
+    def validate(self, table: IcebergTable) -> None:
+        """An error when the change is not possible."""
+        return
+
+    def files_read(self, table: IcebergTable) -> FilesRead:
+        """The files of a version that the change depends on."""
+        return self.find(table).files_read
+
+    @property
+    def assigned(self) -> Sequence[str]:
+        """The columns that get new values in rows that the table has."""
+        return ()
+
     def first_columns(self) -> Sequence[str]:
         """The columns that `glance` needs; none where all columns are read at once."""
         return ()
@@ -91,6 +107,15 @@ class RowChange(ABC):
     def inserts(self, matched: Places) -> Sequence[pa.Table]:
         """The rows that are new, when these keys of the source have met rows of the table."""
         return ()
+
+
+def all_files(table: IcebergTable) -> FilesRead:
+    """All files of a version: what a change depends on of which it is not known what it has read."""
+    return _states(table.plan().files)
+
+
+def _states(tasks: Iterable[FileTask]) -> FilesRead:
+    return frozenset((task.path, frozenset(task.deletes)) for task in tasks)
 
 
 def unfiltered(task: FileTask) -> FileTask:

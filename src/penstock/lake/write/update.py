@@ -26,6 +26,11 @@ class Update(RowChange):
         planned = self.where.find(table)
         return PlannedChange(partial=(*(unfiltered(task) for task in planned.whole), *planned.partial))
 
+    @property
+    def assigned(self) -> Sequence[str]:
+        """Those that have assignments."""
+        return list(self.assignments.values)
+
     def first_columns(self) -> Sequence[str]:
         """Those of the predicate."""
         return self.where.first_columns()

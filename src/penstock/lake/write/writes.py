@@ -7,12 +7,10 @@ writer changed it in the meantime.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
@@ -34,28 +32,25 @@ from penstock.lake.layout.live_files import LiveFile, live_files, logical_sizes
 from penstock.lake.layout.table_layout import layout_of, missing_spec
 from penstock.lake.write.arrangement import write_rows
 from penstock.lake.write.assignments import Assignments
+from penstock.lake.write.changed_files import change_files
 from penstock.lake.write.conform import check_schema, in_order
 from penstock.lake.write.data_files import WriteJob, WrittenFile, discard, file_format
 from penstock.lake.write.hot_key_choice import choose_for
 from penstock.lake.write.new_sidecars import with_sidecars
-from penstock.lake.write.position_deletes import Mark, merges_on_read, write_position_deletes
+from penstock.lake.write.position_deletes import write_position_deletes
 from penstock.lake.write.removal import ByPartition, ByPredicate
-from penstock.lake.write.rewrite import Rewrite, Rewritten
-from penstock.lake.write.row_change import Places, PlannedChange, RowChange, unfiltered
+from penstock.lake.write.row_change import FilesRead, Places, RowChange, all_files
 from penstock.lake.write.rows import as_arrow, is_spark
 from penstock.lake.write.update import Update
+from penstock.lake.write.write_modes import is_serializable
 from penstock.lake.write.write_result import WriteResult, result_of
 from penstock.progress import Count, Counted, progress
-from penstock.prune.file_task import FileTask
 from penstock.tables import bridge
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.scan.reader import Reader
 
 if TYPE_CHECKING:
     from penstock.lake.merge_builder import MergeBuilder
-
-# Rewriting less than this starts no Spark job.
-LOCALLY = 64 << 20
 
 
 class Done(NamedTuple):
@@ -146,14 +141,11 @@ def change_once(
 ) -> Done:
     """Commit a change that is planned on one version; `Overtaken` when others changed those rows meanwhile."""
     _check_columns(now, job)
+    change.validate(now)
     planned = change.find(now)
-    new = _changed_files(now, job, change, planned, command)
+    new = change_files(now, job, change, planned, command)
     if not new.gone and not files and not new.written:
         return Done(now.table, WriteResult())
-
-    def has_new_files(newest: Table) -> bool:
-        return bool(change.find(replace(now, table=newest)).paths - planned.paths)
-
     added = [*files, *new.written]
     taken = Change(
         "delete" if command == "delete" or all(file.is_delete for file in added) else "overwrite",
@@ -161,7 +153,7 @@ def change_once(
         frozenset(new.gone),
         now.version.snapshot_id,
         frozenset(task.path for task, _ in new.marked),
-        touches=has_new_files,
+        touches=_reads_other_files(now, job, change.files_read, command),
         properties=properties,
     )
     published = commit_written(now, taken, new.written)
@@ -174,6 +166,15 @@ def _check_columns(now: IcebergTable, job: WriteJob) -> None:
     if layout_of(now.table.metadata).schema.as_struct() != job.layout.schema.as_struct():
         message = f"the columns of {now.name} were changed while its rows were"
         raise ConflictError(message, hint="nothing was written; try again")
+
+
+def _reads_other_files(
+    base: IcebergTable, job: WriteJob, files_read: Callable[[IcebergTable], FilesRead], command: str
+) -> Callable[[Table], bool] | None:
+    """Whether the files that a command has read are others in a newer version; None where that is no matter."""
+    if not is_serializable(job.properties, command):
+        return None
+    return lambda newest: files_read(replace(base, table=newest, snapshot=None)) != files_read(base)
 
 
 def delete(table: IcebergTable, where: str | Expr, properties: dict[str, str]) -> Done:
@@ -252,21 +253,23 @@ def commit_written(table: IcebergTable, change: Change, written: Sequence[Writte
 
 def replace_files(
     base: IcebergTable,
+    job: WriteJob,
     removed: frozenset[str],
     written: Sequence[WrittenFile],
     rows: Mapping[str, int],
+    command: str,
     properties: Mapping[str, str],
 ) -> Done:
     """Put files in the place of others: the end of a statement whose rows Spark computed.
 
-    `Overtaken` when others have added files since, or changed these: the rows were computed without them.
+    `Overtaken` when others have changed the table since: the rows were computed without that.
     """
     change = Change(
         "overwrite",
         written,
         removed,
         base.version.snapshot_id,
-        touches=_adds_files_to(base),
+        touches=_reads_other_files(base, job, all_files, command),
         properties=properties,
     )
     return _done(commit_written(base, change, written), **rows)
@@ -278,6 +281,7 @@ def mark_rows(
     marked: Mapping[str, Places],
     files: Sequence[WrittenFile],
     rows: Mapping[str, int],
+    command: str,
     properties: Mapping[str, str],
 ) -> Done:
     """Say that rows of files are gone, and add files: the end of a statement whose rows Spark computed."""
@@ -290,78 +294,10 @@ def mark_rows(
         [*files, *deletes],
         base=base.version.snapshot_id,
         marked=frozenset(marked),
-        touches=_adds_files_to(base),
+        touches=_reads_other_files(base, job, all_files, command),
         properties=properties,
     )
     return _done(commit_written(base, change, change.added), **rows)
-
-
-def _adds_files_to(base: IcebergTable) -> Callable[[Table], bool]:
-    """Whether a newer version has files that one did not have."""
-    known = frozenset(base.plan().files.paths.to_pylist())
-    return lambda newest: (
-        not known.issuperset(replace(base, table=newest, snapshot=None).plan().files.paths.to_pylist())
-    )
-
-
-@dataclass
-class _NewFiles:
-    """What a change makes of the files of one version."""
-
-    gone: set[str] = field(default_factory=set)
-    written: list[WrittenFile] = field(default_factory=list)
-    marked: list[tuple[FileTask, Places]] = field(default_factory=list)
-    removed: int = 0
-    updated: int = 0
-    inserted: int = 0
-    moved: list[pa.Table] = field(default_factory=list)
-    matched: list[Places] = field(default_factory=list)
-
-    def add(self, task: FileTask, rewritten: Rewritten) -> None:
-        """What became of one file."""
-        self.removed += rewritten.removed
-        self.updated += rewritten.updated
-        self.moved += [] if rewritten.moved is None else [rewritten.moved]
-        self.matched += [] if rewritten.matched is None else [rewritten.matched]
-        self.marked += [] if rewritten.marked is None else [(task, rewritten.marked)]
-        if rewritten.files is not None:
-            self.gone.add(task.path)
-            self.written += rewritten.files
-
-
-def _changed_files(
-    now: IcebergTable, job: WriteJob, change: RowChange, planned: PlannedChange, command: str
-) -> _NewFiles:
-    """The files that go, and what takes their place; written here or, when there is much to do, in Spark's tasks."""
-    again, reader = job.again(), Reader(now.version, now.sources.io, now.context.timezone)
-    on_read = merges_on_read(job.properties, now.version.metadata.format_version, command)
-    work = (Mark if on_read else Rewrite)(again, change, reader)
-    tasks, done = planned.partial, Count(len(planned.partial), "file")
-    is_small = sum(task.size or 0 for task in tasks) <= LOCALLY
-    new = _NewFiles({task.path for task in planned.whole}, removed=_count(reader, planned.whole, job.layout.names))
-    try:
-        with progress("rewriting", done) if is_small and tasks else nullcontext():
-            rewritten = (
-                map(work.file, done.each(tasks)) if is_small or not tasks else bridge.map_files(tasks, work.file)
-            )
-            for task, each in zip(tasks, rewritten, strict=True):
-                new.add(task, each)
-        new.written += write_rows(again, new.moved)
-        new.written += write_position_deletes(job, reader, new.marked)
-        inserts = change.inserts(np.concatenate([np.zeros(0, np.int64), *new.matched]))
-        new.inserted = sum(rows.num_rows for rows in inserts)
-        new.written += write_rows(job, inserts)
-    except BaseException:
-        discard(job.io, new.written)
-        raise
-    return new
-
-
-def _count(reader: Reader, tasks: Sequence[FileTask], names: Sequence[str]) -> int:
-    """The rows of whole files; of those that have delete files, the ones that are left."""
-    marked = [unfiltered(task) for task in tasks if task.deletes or task.rows is None]
-    known = sum(task.rows or 0 for task in tasks if not task.deletes)
-    return known + sum(int(rows.num_rows) for rows in reader.rows(marked, names[:1]))
 
 
 def _bytes_per_row(metadata: TableMetadata) -> float | None:

@@ -1,4 +1,4 @@
-"""UPDATE and MERGE in SQL: Spark computes which rows change and their new values, by file and place.
+"""UPDATE, MERGE and some DELETE in SQL, and merges of DataFrames: Spark computes the rows that change, by file and place.
 
 A few changes are collected, and their files rewritten one by one. Many are joined with the rows of their files, and all
 of these are written by Spark's tasks.
@@ -17,8 +17,8 @@ from penstock.errors import LakeError
 from penstock.expr.sql_text import quote_name
 from penstock.lake.write.by_place import ByPlace, ChangedPlaces
 from penstock.lake.write.conform import check_schema, in_order
-from penstock.lake.write.position_deletes import merges_on_read
 from penstock.lake.write.row_change import Places
+from penstock.lake.write.write_modes import merges_on_read
 from penstock.lake.write.write_result import WriteResult
 from penstock.lake.write.writes import Done, change_once, mark_rows, prepare, produce, replace_files
 from penstock.tables.file_metadata import spark_url
@@ -88,17 +88,21 @@ def _change_in_tasks(
     there = rows.where(F.col(FILE).isNotNull())
     columns = [F.col(quote_name(name)) for name in base.schema.names]
     new = rows.where(F.col(OPERATION) != REMOVED).select(*columns) if len(rows.columns) > 3 else None
-    rows_changed = {"added": counts.get(ADDED, 0), "updated": counts.get(UPDATED, 0), "removed": counts.get(REMOVED, 0)}
+    removed = counts.get(REMOVED, 0)
+    if removed and command == "merge":  # several rows of the source may delete the same row
+        removed = there.where(F.col(OPERATION) == REMOVED).select(FILE, PLACE).distinct().count()
+    rows_changed = {"added": counts.get(ADDED, 0), "updated": counts.get(UPDATED, 0), "removed": removed}
     if merges_on_read(job.properties, base.version.metadata.format_version, command):
         marked = _by_file(base, there.select(FILE, PLACE).toArrow())
         written = produce(job, new) if new is not None else []
-        return mark_rows(base, job, marked, written, rows_changed, properties)
+        return mark_rows(base, job, marked, written, rows_changed, command, properties)
     urls = [row[0] for row in there.select(FILE).distinct().collect()]
     hidden = [F.col("_metadata.file_path").alias(FILE), F.col("_metadata.row_index").alias(PLACE)]
     all_rows = base.dataframe(rows.sparkSession).select("*", *hidden).where(F.col(FILE).isin(urls))
     staying = all_rows.join(there.select(FILE, PLACE), [FILE, PLACE], "left_anti").select(*columns)
     written = produce(job, staying if new is None else staying.unionByName(new))
-    return replace_files(base, frozenset(paths_of(base, urls).values()), written, rows_changed, properties)
+    removed_files = frozenset(paths_of(base, urls).values())
+    return replace_files(base, job, removed_files, written, rows_changed, command, properties)
 
 
 def _by_file(base: IcebergTable, rows: pa.Table) -> dict[str, Places]:

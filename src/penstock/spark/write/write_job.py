@@ -128,7 +128,10 @@ def sample(df: DataFrame, names: Sequence[str], rows: int) -> pa.Table:
 
 
 def map_files(tasks: Sequence[Any], work: Callable[[Any], Any]) -> list[Any]:
-    """Do something with each of some files in tasks of the session that is there, or of a new one."""
+    """Do something with each of some files in tasks of the session that is there, or of a new one.
+
+    An answer may be a `PenstockError`.
+    """
     spark = _session()
     numbered = pa.table(
         {_NUMBER: pa.array(range(len(tasks)), pa.int64()), "task": [pickle.dumps(task) for task in tasks]}
@@ -138,9 +141,6 @@ def map_files(tasks: Sequence[Any], work: Callable[[Any], Any]) -> list[Any]:
     with progress_of_tasks(f"rewriting {Counted(len(tasks), None, 'file')}", spark):
         answers = spread.mapInArrow(_mapper(work), "answer binary").collect()
     results = dict(pair for row in answers for pair in [pickle.loads(row.answer)])
-    failed = next((answer for answer in results.values() if isinstance(answer, PenstockError)), None)
-    if failed is not None:
-        raise failed
     return [results[i] for i in range(len(tasks))]
 
 
