@@ -21,6 +21,7 @@ from penstock.lake.layout.table_layout import Layout, rule_properties
 from penstock.lake.schema_checks import check_fields
 from penstock.lake.write.data_files import file_format
 from penstock.lake.write.new_sidecars import schema_with_sidecars
+from penstock.lake.write.write_modes import check_modes
 from penstock.maps.shred_rule import Shred
 from penstock.maps.sidecar_columns import path_to
 from penstock.prune.transforms import transform_of
@@ -51,6 +52,7 @@ def define(
         message = f"tables of format version {properties['format-version']} can be read and not written yet"
         raise LakeError(message, hint="make it one of version 2")
     file_format(properties)
+    check_modes(properties)
     last_id, last_field_id = (replaced.last_column_id, replaced.last_partition_id) if replaced else (0, None)
     iceberg, hot = schema_with_sidecars(iceberg_schema(schema), shred, last_id)
     spec = partition_spec(iceberg, partition_by, last_field_id)

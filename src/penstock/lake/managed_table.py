@@ -30,6 +30,7 @@ from penstock.lake.versioned_table import VersionedTable
 from penstock.lake.write import writes as write
 from penstock.lake.write.data_files import file_format
 from penstock.lake.write.rows import as_arrow, is_spark
+from penstock.lake.write.write_modes import check_modes
 from penstock.lake.write.write_result import WriteResult
 from penstock.maps.shred_rule import Shred, as_rules, check_is_mapping, from_properties
 from penstock.prune.plan import Plan
@@ -135,6 +136,7 @@ class ManagedTable(EvolvingTable, VersionedTable):
     def set_properties(self, new: Mapping[str, str], removed: Sequence[str] = ()) -> None:
         """Set and remove properties; the rules have methods of their own."""
         file_format({**self.table.metadata.properties, **new})
+        check_modes(new)
         with clear_errors("the catalog", {}):
             table, failure = self._writable().table, "the properties of {} could not be set"
             self._move(change_metadata(table, lambda metadata: property_updates(metadata, new, removed), failure))

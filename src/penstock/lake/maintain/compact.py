@@ -64,6 +64,7 @@ class Compaction:
     bytes_written: int = 0
     promoted: int = 0
     folded: int = 0
+    delete_files_removed: int = 0
     manifests_before: int = 0
     manifests_after: int = 0
 
@@ -73,6 +74,8 @@ class Compaction:
 
     def __str__(self) -> str:
         parts = [self._files_text] if self.rewritten else []
+        if self.delete_files_removed:
+            parts.append(f"{counted(self.delete_files_removed, 'delete file')} removed")
         if self.manifests_before != self.manifests_after:
             parts.append(f"{counted(self.manifests_before, 'manifest')} became {self.manifests_after:,}")
         return "; ".join(parts) or "nothing to compact"
@@ -198,10 +201,9 @@ class _Work:
 
     def _dangling(self) -> frozenset[str]:
         """The delete files that apply to none of the data files that stay."""
-        batches = delete_batches(self.table.version, self.table.sources)
-        known = {path for batch in batches for path in batch.column("file_path").to_pylist()}
+        known = _delete_files(self.table)
         staying = (task for task in self.table.plan().files if task.path not in self.chosen) if known else ()
-        return frozenset(known - {delete.path for task in staying for delete in task.deletes})
+        return known - {delete.path for task in staying for delete in task.deletes}
 
     def _misplaced(self, file: LiveFile) -> bool:
         if self.tasks[file.path].deletes or not self.layout.is_shredded_as_wanted(file.shredding):
@@ -245,6 +247,11 @@ def _manifests(table: IcebergTable) -> list[ManifestFile]:
     ]
 
 
+def _delete_files(table: IcebergTable) -> frozenset[str]:
+    batches = delete_batches(table.version, table.sources)
+    return frozenset(path for batch in batches for path in batch.column("file_path").to_pylist())
+
+
 def _need_order(manifests: Sequence[ManifestFile]) -> bool:
     """Whether there are more manifests than the entries need."""
     lengths_by_spec: dict[int, list[int]] = defaultdict(list)
@@ -270,6 +277,7 @@ def _result(passes: Sequence[_Work], after: IcebergTable) -> Compaction:
         bytes_written=sum(file.bytes for file in new),
         promoted=sum(work.moved(to_own=True) for work in passes),
         folded=sum(work.moved(to_own=False) for work in passes),
+        delete_files_removed=len(_delete_files(passes[0].table) - _delete_files(after)),
         manifests_before=len(passes[0].manifests),
         manifests_after=len(_manifests(after)),
     )

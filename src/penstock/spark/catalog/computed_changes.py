@@ -1,4 +1,4 @@
-"""UPDATE, MERGE and some DELETE in SQL, and merges of DataFrames: Spark computes the rows that change, by file and place.
+"""UPDATE, MERGE and some DELETE in SQL, and merges of DataFrames: Spark computes which rows change, by file and place.
 
 A few changes are collected, and their files rewritten one by one. Many are joined with the rows of their files, and all
 of these are written by Spark's tasks.
