@@ -10,10 +10,12 @@ the table has it, because the writer that was faster may have been another run o
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain, count, repeat
+from random import uniform
 from typing import NamedTuple, TypeVar
 
 from pyiceberg.exceptions import BadRequestError, CommitFailedException
@@ -42,7 +44,7 @@ from penstock.tables.iceberg.scan.scan_plan import Sources
 
 T = TypeVar("T")
 _ATTEMPTS, _LONGEST_WAIT = 60, 2.0
-_PLANS = 20
+_PLANS = 40
 
 
 class Overtaken(Exception):
@@ -148,7 +150,10 @@ def property_updates(metadata: TableMetadata, new: Mapping[str, str], gone: Sequ
 
 def replanned(table: IcebergTable, work: Callable[[IcebergTable], T], hint: str = "try again") -> T:
     """What `work` gives for a version of a table, and for the newest one again when other writers overtook it."""
-    for _ in range(_PLANS):
+    for attempt in range(_PLANS):
+        if attempt > 1:  # no two writers wait alike, so that one of them is done before the next begins
+            time.sleep(uniform(0, min(_LONGEST_WAIT, 0.02 * 2**attempt)))
+            table = replace(table, table=fresh(table.table))
         try:
             return work(table)
         except Overtaken:
