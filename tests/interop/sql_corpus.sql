@@ -1430,8 +1430,8 @@ DESCRIBE nope;
 TRUNCATE TABLE t PARTITION (id = 1);
 -> error
 
--- group: rows_plain
-CREATE TABLE t (id bigint, app string, n int, d decimal(9,2), s struct<x: int, y: string>, m map<string, string>) USING iceberg;
+-- group: rows
+CREATE TABLE t (id bigint, app string, n int, d decimal(9,2), s struct<x: int, y: string>, m map<string, string>) USING iceberg {layout};
 INSERT INTO t VALUES (1, 'a', 10, 1.10, named_struct('x', 1, 'y', 'p'), map('a', '1', 'z', '9')), (2, 'a', 20, 2.20, named_struct('x', 2, 'y', 'q'), map('b', '2'));
 INSERT INTO t VALUES (3, 'b', 30, NULL, NULL, NULL), (4, 'c', NULL, 4.40, named_struct('x', NULL, 'y', 'r'), map()), (5, NULL, 50, 5.50, named_struct('x', 5, 'y', NULL), map('a', NULL));
 UPDATE t SET n = n + 1;
@@ -1573,577 +1573,315 @@ MERGE INTO t USING (SELECT 1L AS id) u ON t.id = u.id WHEN MATCHED THEN DELETE W
 SELECT count(*) FROM t;
 -> 0
 
--- group: rows_partitioned
-CREATE TABLE t (id bigint, app string, n int, d decimal(9,2), s struct<x: int, y: string>, m map<string, string>) USING iceberg PARTITIONED BY (app);
-INSERT INTO t VALUES (1, 'a', 10, 1.10, named_struct('x', 1, 'y', 'p'), map('a', '1', 'z', '9')), (2, 'a', 20, 2.20, named_struct('x', 2, 'y', 'q'), map('b', '2'));
-INSERT INTO t VALUES (3, 'b', 30, NULL, NULL, NULL), (4, 'c', NULL, 4.40, named_struct('x', NULL, 'y', 'r'), map()), (5, NULL, 50, 5.50, named_struct('x', 5, 'y', NULL), map('a', NULL));
-UPDATE t SET n = n + 1;
-SELECT id, app, n FROM t ORDER BY id;
--> 1 | a | 11
--> 2 | a | 21
--> 3 | b | 31
--> 4 | c | NULL
--> 5 | NULL | 51
-UPDATE t SET n = 0, app = 'moved' WHERE id IN (2, 3);
-SELECT id, app, n FROM t ORDER BY id;
--> 1 | a | 11
--> 2 | moved | 0
--> 3 | moved | 0
--> 4 | c | NULL
--> 5 | NULL | 51
-UPDATE t SET app = NULL WHERE app = 'c';
-SELECT id FROM t WHERE app IS NULL ORDER BY id;
+-- group: rows_updated
+CREATE TABLE t (id bigint, app string, n int, f double, ts timestamp, tags array<string>, s struct<x: int, y: string>, m map<string, string>) USING iceberg {layout};
+INSERT INTO t VALUES (1, 'a', 10, 0.5D, TIMESTAMP '2026-05-01 10:00:00', array('p', 'q'), named_struct('x', 1, 'y', 'p'), map('a', '1', 'z', '9')), (2, 'a', 20, double('NaN'), TIMESTAMP '1969-12-31 23:59:59', array(), named_struct('x', 2, 'y', 'q'), map('b', '2'));
+INSERT INTO t VALUES (3, 'b', 30, NULL, NULL, NULL, NULL, NULL), (4, 'c', NULL, -0.0D, TIMESTAMP '2026-05-02 00:00:00', array(NULL), named_struct('x', NULL, 'y', 'r'), map()), (5, NULL, 50, 1e300D, TIMESTAMP '2026-05-02 10:00:00', array('é'), named_struct('x', 5, 'y', NULL), map('a', NULL));
+UPDATE t SET `APP` = concat(App, '-', CAST(ID AS string)) WHERE N >= 20;
+SELECT id, app FROM t ORDER BY id;
+-> 1 | a
+-> 2 | a-2
+-> 3 | b-3
+-> 4 | c
+-> 5 | NULL
+UPDATE t SET n = CAST(id AS int), f = n WHERE n IS NOT NULL;
+SELECT id, n, f FROM t ORDER BY id;
+-> 1 | 1 | 10.0
+-> 2 | 2 | 20.0
+-> 3 | 3 | 30.0
+-> 4 | NULL | -0.0
+-> 5 | 5 | 50.0
+UPDATE t SET app = 'nan' WHERE f = double('NaN') OR f = 0;
+SELECT id, app FROM t ORDER BY id;
+-> 1 | a
+-> 2 | a-2
+-> 3 | b-3
+-> 4 | nan
+-> 5 | NULL
+UPDATE t SET ts = ts + INTERVAL 1 DAY, tags = array_append(tags, 'new') WHERE ts >= '2026-05-01' AND tags IS NOT NULL;
+SELECT id, ts, tags FROM t ORDER BY id;
+-> 1 | 2026-05-02 10:00:00 | [p, q, new]
+-> 2 | 1969-12-31 23:59:59 | []
+-> 3 | NULL | NULL
+-> 4 | 2026-05-03 00:00:00 | [NULL, new]
+-> 5 | 2026-05-03 10:00:00 | [é, new]
+UPDATE t SET m = map_concat(m, map('b', CAST(n AS string))) WHERE NOT map_contains_key(m, 'b');
+SELECT id, m['a'], m['b'], m['z'], size(m) FROM t ORDER BY id;
+-> 1 | 1 | 1 | 9 | 3
+-> 2 | NULL | 2 | NULL | 1
+-> 3 | NULL | NULL | NULL | NULL
+-> 4 | NULL | NULL | NULL | 1
+-> 5 | NULL | 5 | NULL | 2
+UPDATE t SET m = NULL, s = NULL WHERE s.y = 'q';
+SELECT id, m, s FROM t WHERE id <= 3 ORDER BY id;
+-> 1 | {a: 1, b: 1, z: 9} | (x=1, y=p)
+-> 2 | NULL | NULL
+-> 3 | NULL | NULL
+UPDATE t SET s = named_struct('x', coalesce(s.x, 0) + 1, 'y', upper(s.y)) WHERE s IS NOT NULL;
+SELECT id, s.x, s.y FROM t ORDER BY id;
+-> 1 | 2 | P
+-> 2 | NULL | NULL
+-> 3 | NULL | NULL
+-> 4 | 1 | R
+-> 5 | 6 | NULL
+UPDATE t SET n = 2147483647 + n;
+-> error
+UPDATE t SET n = CAST(app AS int) WHERE id IN (1, 3);
+-> error
+UPDATE t SET m = map('a', '1', 'a', '2') WHERE id = 1;
+-> error
+UPDATE t SET s.nope = 1;
+-> error
+SELECT id, n, m['a'], s.x FROM t ORDER BY id;
+-> 1 | 1 | 1 | 2
+-> 2 | 2 | NULL | NULL
+-> 3 | 3 | NULL | NULL
+-> 4 | NULL | NULL | 1
+-> 5 | 5 | NULL | 6
+UPDATE t SET n = NULL WHERE CASE WHEN id > 3 THEN n > 0 ELSE app LIKE '%a%' END;
+SELECT id, n FROM t ORDER BY id;
+-> 1 | NULL
+-> 2 | NULL
+-> 3 | 3
+-> 4 | NULL
+-> 5 | NULL
+UPDATE t SET app = (SELECT max(u.app) FROM t u WHERE u.id <> t.id) WHERE app IS NULL OR id = 1;
+SELECT id, app FROM t ORDER BY id;
+-> 1 | nan
+-> 2 | a-2
+-> 3 | b-3
+-> 4 | nan
+-> 5 | nan
+UPDATE t SET n = (SELECT count(*) FROM t u WHERE u.id < t.id);
+SELECT id, n FROM t ORDER BY id;
+-> 1 | 0
+-> 2 | 1
+-> 3 | 2
+-> 4 | 3
+-> 5 | 4
+UPDATE t SET app = 'one' WHERE true;
+SELECT count(*), count(DISTINCT app) FROM t;
+-> 5 | 1
+DELETE FROM t WHERE m['b'] = '1' OR f IS NULL;
+SELECT id FROM t ORDER BY id;
+-> 2
+-> 3
 -> 4
 -> 5
-UPDATE t SET s.x = id * 100, n = length(s.y) WHERE s.y IS NOT NULL;
-SELECT id, s.x, s.y, n FROM t ORDER BY id;
--> 1 | 100 | p | 1
--> 2 | 200 | q | 1
--> 3 | NULL | NULL | 0
--> 4 | 400 | r | 1
--> 5 | 5 | NULL | 51
-UPDATE t AS x SET m = map('a', x.app, 'new', CAST(x.id AS string)) WHERE x.m['a'] IS NOT NULL OR x.id = 4;
-SELECT id, m['a'], m['new'], m['z'], size(m) FROM t ORDER BY id;
--> 1 | a | 1 | NULL | 2
--> 2 | NULL | NULL | NULL | 1
--> 3 | NULL | NULL | NULL | NULL
--> 4 | NULL | 4 | NULL | 2
--> 5 | NULL | NULL | NULL | 1
-UPDATE t SET d = d * 2 WHERE id > 3;
-SELECT id, d FROM t ORDER BY id;
--> 1 | 1.10
--> 2 | 2.20
--> 3 | NULL
--> 4 | 8.80
--> 5 | 11.00
-UPDATE t SET n = 'text' WHERE id = 1;
--> error
-UPDATE t SET nope = 1;
--> error
-UPDATE t SET n = 1, n = 2;
--> error
-UPDATE t SET n = (SELECT max(id) FROM t) WHERE id = (SELECT min(id) FROM t);
-SELECT id, n FROM t WHERE id = 1;
--> 1 | 5
-UPDATE t SET n = -1 WHERE id NOT IN (SELECT id FROM t WHERE id < 5);
-SELECT id, n FROM t ORDER BY id;
--> 1 | 5
--> 2 | 1
--> 3 | 0
--> 4 | 1
--> 5 | -1
-UPDATE t SET n = 7 WHERE EXISTS (SELECT 1 FROM t u WHERE u.id = t.id + 1 AND u.app = 'moved');
-SELECT id, n FROM t ORDER BY id;
--> 1 | 7
--> 2 | 7
--> 3 | 0
--> 4 | 1
--> 5 | -1
-UPDATE t SET n = 1 WHERE false;
-UPDATE t SET n = 1 WHERE id = 999;
-SELECT count(*), sum(n) FROM t;
--> 5 | 14
-CREATE TABLE s (id bigint, app string, n int, op string) USING iceberg;
-INSERT INTO s VALUES (1, 'a', 100, 'u'), (2, 'moved', 200, 'd'), (6, 'f', 600, 'i'), (7, 'g', 700, 'skip'), (NULL, 'null', 0, 'i');
-MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.op = 'd' THEN DELETE WHEN MATCHED THEN UPDATE SET t.n = s.n, t.app = s.app WHEN NOT MATCHED AND s.op = 'i' THEN INSERT (id, app, n) VALUES (s.id, s.app, s.n);
-SELECT id, app, n, d, s.y, m['a'] FROM t ORDER BY id NULLS LAST, n;
--> 1 | a | 100 | 1.10 | p | a
--> 3 | moved | 0 | NULL | NULL | NULL
--> 4 | NULL | 1 | 8.80 | r | NULL
--> 5 | NULL | -1 | 11.00 | NULL | NULL
--> 6 | f | 600 | NULL | NULL | NULL
--> NULL | null | 0 | NULL | NULL | NULL
-MERGE INTO t USING (SELECT id, n * 10 AS n FROM t WHERE id IN (1, 3, 6)) u ON t.id = u.id AND t.n <> u.n WHEN MATCHED THEN UPDATE SET n = u.n;
-SELECT id, n FROM t ORDER BY id NULLS LAST;
--> 1 | 1000
--> 3 | 0
--> 4 | 1
--> 5 | -1
--> 6 | 6000
--> NULL | 0
-MERGE INTO t USING s ON t.id = s.id AND t.app = s.app WHEN NOT MATCHED THEN INSERT (id, app, n) VALUES (s.id + 100, s.app, s.n);
-SELECT id, app, n FROM t ORDER BY id NULLS LAST, app;
--> 1 | a | 1000
--> 3 | moved | 0
--> 4 | NULL | 1
--> 5 | NULL | -1
--> 6 | f | 6000
--> 102 | moved | 200
--> 107 | g | 700
--> NULL | null | 0
--> NULL | null | 0
-MERGE INTO t USING s ON t.id = s.id + 100 WHEN MATCHED AND t.app = 'g' THEN DELETE WHEN NOT MATCHED BY SOURCE AND t.id = 5 THEN UPDATE SET n = -5 WHEN NOT MATCHED BY SOURCE AND t.id IS NULL THEN DELETE;
-SELECT id, app, n FROM t ORDER BY id NULLS LAST, app;
--> 1 | a | 1000
--> 3 | moved | 0
--> 4 | NULL | 1
--> 5 | NULL | -5
--> 6 | f | 6000
--> 102 | moved | 200
-MERGE INTO t USING s ON t.app = s.app WHEN MATCHED THEN UPDATE SET n = s.n;
-SELECT id, n FROM t ORDER BY id NULLS LAST, n;
--> 1 | 100
--> 3 | 200
--> 4 | 1
--> 5 | -5
--> 6 | 600
--> 102 | 200
-INSERT INTO s VALUES (1, 'a', 101, 'again');
-MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = s.n;
--> error
-MERGE INTO t USING s ON t.id = s.id AND s.op <> 'again' WHEN MATCHED THEN UPDATE SET n = s.n + 1;
-SELECT id, n FROM t WHERE id = 1;
--> 1 | 101
-MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, nope) VALUES (1, 2);
--> error
-MERGE INTO t USING nothing ON t.id = nothing.id WHEN MATCHED THEN DELETE;
--> error
-MERGE INTO t USING s ON t.id <=> s.id WHEN MATCHED AND s.op = 'none' THEN DELETE WHEN NOT MATCHED AND s.id IS NULL THEN INSERT (id, app, n) VALUES (s.id, 'from null', s.n);
--> error
-SELECT id, app FROM t WHERE app = 'from null';
-MERGE INTO t USING (SELECT 1L AS id, map('a', 'merged') AS m, named_struct('x', 9, 'y', 'nine') AS s) u ON t.id = u.id WHEN MATCHED THEN UPDATE SET m = u.m, s = u.s;
-SELECT id, m['a'], size(m), s.x, s.y FROM t WHERE id = 1;
--> 1 | merged | 1 | 9 | nine
-CREATE TABLE full_copy AS SELECT * FROM t;
-MERGE INTO t USING full_copy u ON t.id = u.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
-SELECT count(*), count(DISTINCT id) FROM t;
--> 6 | 6
-MERGE INTO t USING (SELECT id, app FROM s LIMIT 0) u ON t.id = u.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (u.id);
-SELECT count(*) FROM t;
--> 6
-DELETE FROM t WHERE id IN (SELECT id FROM s WHERE op = 'i');
-MERGE INTO t USING (SELECT 1L AS id) u ON t.id = u.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED BY SOURCE THEN DELETE;
-SELECT count(*) FROM t;
--> 0
+DELETE FROM t WHERE ts < TIMESTAMP '2000-01-01 00:00:00';
+DELETE FROM t WHERE id = 2;
+INSERT INTO t (id, app, n) VALUES (2, 'again', 22), (6, 'one', 66);
+UPDATE t SET n = n + 1, app = concat(app, '!') WHERE id IN (2, 4, 6);
+SELECT id, app, n FROM t ORDER BY id;
+-> 2 | again! | 23
+-> 3 | one | 2
+-> 4 | one! | 4
+-> 5 | one | 4
+-> 6 | one! | 67
+DELETE FROM t WHERE app LIKE 'one%' AND id IN (SELECT max(id) FROM t);
+UPDATE t SET id = id + 100;
+SELECT id, app, n FROM t ORDER BY id;
+-> 102 | again! | 23
+-> 103 | one | 2
+-> 104 | one! | 4
+-> 105 | one | 4
 
--- group: rows_bucketed
-CREATE TABLE t (id bigint, app string, n int, d decimal(9,2), s struct<x: int, y: string>, m map<string, string>) USING iceberg PARTITIONED BY (bucket(4, id), truncate(1, app));
-INSERT INTO t VALUES (1, 'a', 10, 1.10, named_struct('x', 1, 'y', 'p'), map('a', '1', 'z', '9')), (2, 'a', 20, 2.20, named_struct('x', 2, 'y', 'q'), map('b', '2'));
-INSERT INTO t VALUES (3, 'b', 30, NULL, NULL, NULL), (4, 'c', NULL, 4.40, named_struct('x', NULL, 'y', 'r'), map()), (5, NULL, 50, 5.50, named_struct('x', 5, 'y', NULL), map('a', NULL));
-UPDATE t SET n = n + 1;
-SELECT id, app, n FROM t ORDER BY id;
--> 1 | a | 11
--> 2 | a | 21
--> 3 | b | 31
--> 4 | c | NULL
--> 5 | NULL | 51
-UPDATE t SET n = 0, app = 'moved' WHERE id IN (2, 3);
-SELECT id, app, n FROM t ORDER BY id;
--> 1 | a | 11
--> 2 | moved | 0
--> 3 | moved | 0
--> 4 | c | NULL
--> 5 | NULL | 51
-UPDATE t SET app = NULL WHERE app = 'c';
-SELECT id FROM t WHERE app IS NULL ORDER BY id;
--> 4
--> 5
-UPDATE t SET s.x = id * 100, n = length(s.y) WHERE s.y IS NOT NULL;
-SELECT id, s.x, s.y, n FROM t ORDER BY id;
--> 1 | 100 | p | 1
--> 2 | 200 | q | 1
--> 3 | NULL | NULL | 0
--> 4 | 400 | r | 1
--> 5 | 5 | NULL | 51
-UPDATE t AS x SET m = map('a', x.app, 'new', CAST(x.id AS string)) WHERE x.m['a'] IS NOT NULL OR x.id = 4;
-SELECT id, m['a'], m['new'], m['z'], size(m) FROM t ORDER BY id;
--> 1 | a | 1 | NULL | 2
--> 2 | NULL | NULL | NULL | 1
--> 3 | NULL | NULL | NULL | NULL
--> 4 | NULL | 4 | NULL | 2
--> 5 | NULL | NULL | NULL | 1
-UPDATE t SET d = d * 2 WHERE id > 3;
-SELECT id, d FROM t ORDER BY id;
--> 1 | 1.10
--> 2 | 2.20
+-- group: rows_keys
+CREATE TABLE t (id bigint, app string, d decimal(9,2), f double, ts timestamp, day date, b binary, s struct<x: int, y: string>, m map<string, string>) USING iceberg {layout};
+INSERT INTO t VALUES (1, 'a', 1.10, 0.0D, TIMESTAMP '2026-05-01 10:00:00', DATE '2026-05-01', X'00', named_struct('x', 1, 'y', 'p'), map('a', '1')), (2, 'b', -2.00, double('NaN'), TIMESTAMP '1969-12-31 23:59:59.999999', DATE '1969-12-31', X'', named_struct('x', NULL, 'y', 'q'), NULL), (3, NULL, NULL, -0.0D, NULL, NULL, NULL, NULL, map());
+INSERT INTO t VALUES (4, 'a', 0.00, double('Infinity'), TIMESTAMP '2026-05-01 10:00:00.000001', DATE '0001-01-01', X'FFFF', named_struct('x', 4, 'y', NULL), map('a', NULL, 'c', '3')), (5, 'é', 9999999.99, 1e-300D, TIMESTAMP '9999-12-31 00:00:00', DATE '9999-12-31', X'C3A9', NULL, map('b', '5'));
+MERGE INTO t USING (SELECT CAST(-2 AS decimal(9,2)) AS d) u ON t.d = u.d WHEN MATCHED THEN UPDATE SET app = 'by decimal';
+MERGE INTO t USING (SELECT CAST('1.10000' AS decimal(20,5)) AS d) u ON t.d = u.d WHEN MATCHED THEN UPDATE SET app = 'by wide decimal' WHEN NOT MATCHED THEN INSERT (id) VALUES (-1);
+SELECT id, app FROM t ORDER BY id;
+-> 1 | by wide decimal
+-> 2 | by decimal
 -> 3 | NULL
--> 4 | 8.80
--> 5 | 11.00
-UPDATE t SET n = 'text' WHERE id = 1;
+-> 4 | a
+-> 5 | é
+MERGE INTO t USING (SELECT * FROM VALUES (double('NaN')), (-0.0D), (CAST(NULL AS double)) AS v(f)) u ON t.f = u.f WHEN MATCHED THEN UPDATE SET m = map('a', 'zero or NaN');
+SELECT id, m['a'] FROM t ORDER BY id;
+-> 1 | zero or NaN
+-> 2 | zero or NaN
+-> 3 | zero or NaN
+-> 4 | NULL
+-> 5 | NULL
+MERGE INTO t USING (SELECT TIMESTAMP '1969-12-31 23:59:59.999999' AS ts) u ON t.ts = u.ts WHEN MATCHED THEN UPDATE SET app = 'by timestamp';
+MERGE INTO t USING (SELECT DATE '2026-04-30' AS day) u ON t.day = date_add(u.day, 1) WHEN MATCHED THEN UPDATE SET app = 'by date', day = u.day;
+MERGE INTO t USING (SELECT * FROM VALUES (X''), (X'C3A9') AS v(b)) u ON t.b = u.b WHEN MATCHED THEN UPDATE SET d = d + 1 - 1, app = concat(app, ' by binary');
+SELECT id, app, day, d FROM t ORDER BY id;
+-> 1 | by date | 2026-04-30 | 1.10
+-> 2 | by timestamp by binary | 1969-12-31 | -2.00
+-> 3 | NULL | NULL | NULL
+-> 4 | a | 0001-01-01 | 0.00
+-> 5 | é by binary | 9999-12-31 | 9999999.99
+MERGE INTO t USING (SELECT named_struct('x', CAST(NULL AS int), 'y', 'q') AS s) u ON t.s = u.s WHEN MATCHED THEN UPDATE SET s.x = 2;
+SELECT id, s.x, s.y FROM t ORDER BY id;
+-> 1 | 1 | p
+-> 2 | 2 | q
+-> 3 | NULL | NULL
+-> 4 | 4 | NULL
+-> 5 | NULL | NULL
+MERGE INTO t USING (SELECT * FROM VALUES (CAST(NULL AS string), 30L), ('é', 50L) AS v(app, n)) u ON t.app <=> u.app WHEN MATCHED THEN UPDATE SET id = u.n WHEN NOT MATCHED THEN INSERT (id, app) VALUES (u.n + 1, u.app);
+SELECT id, app FROM t ORDER BY id;
+-> 1 | by date
+-> 2 | by timestamp by binary
+-> 4 | a
+-> 5 | é by binary
+-> 30 | NULL
+-> 51 | é
+MERGE INTO t USING (SELECT 4L AS id, 'A' AS app) u ON t.id = u.id AND upper(t.app) = u.app AND t.d = 0 WHEN MATCHED THEN UPDATE SET app = 'by three';
+MERGE INTO t USING (SELECT 1L AS low, 2L AS high) u ON t.id BETWEEN u.low AND u.high WHEN MATCHED THEN UPDATE SET d = t.d * 2;
+SELECT id, app, d FROM t ORDER BY id;
+-> 1 | by date | 2.20
+-> 2 | by timestamp by binary | -4.00
+-> 4 | by three | 0.00
+-> 5 | é by binary | 9999999.99
+-> 30 | NULL | NULL
+-> 51 | é | NULL
+MERGE INTO t USING (SELECT '4' AS id) u ON t.id = u.id WHEN MATCHED THEN UPDATE SET m = map('b', 'by text');
+MERGE INTO t USING (SELECT 'by text' AS v) u ON t.m['b'] = u.v WHEN MATCHED THEN UPDATE SET m = map('b', 'by hot key', 'd', '4');
+SELECT id, m['a'], m['b'], m['d'] FROM t ORDER BY id;
+-> 1 | zero or NaN | NULL | NULL
+-> 2 | zero or NaN | NULL | NULL
+-> 4 | NULL | by hot key | 4
+-> 5 | NULL | 5 | NULL
+-> 30 | zero or NaN | NULL | NULL
+-> 51 | NULL | NULL | NULL
+MERGE INTO t USING (SELECT 7L AS id, 'seven' AS app) u ON false WHEN NOT MATCHED THEN INSERT (app, id) VALUES (u.app, u.id);
+MERGE INTO t USING (SELECT 7L AS id) u ON t.id = u.id AND t.app = 'eight' WHEN NOT MATCHED THEN INSERT (id, app) VALUES (u.id, 'eight') WHEN NOT MATCHED BY SOURCE AND t.app = 'seven' THEN DELETE;
+SELECT id, app FROM t ORDER BY id;
+-> 1 | by date
+-> 2 | by timestamp by binary
+-> 4 | by three
+-> 5 | é by binary
+-> 7 | eight
+-> 30 | NULL
+-> 51 | é
+MERGE INTO t USING (SELECT 7 AS id, 'x' AS app) u ON t.id = u.id AND t.nope = 1 WHEN MATCHED THEN DELETE;
 -> error
-UPDATE t SET nope = 1;
--> error
-UPDATE t SET n = 1, n = 2;
--> error
-UPDATE t SET n = (SELECT max(id) FROM t) WHERE id = (SELECT min(id) FROM t);
-SELECT id, n FROM t WHERE id = 1;
--> 1 | 5
-UPDATE t SET n = -1 WHERE id NOT IN (SELECT id FROM t WHERE id < 5);
-SELECT id, n FROM t ORDER BY id;
--> 1 | 5
--> 2 | 1
--> 3 | 0
--> 4 | 1
--> 5 | -1
-UPDATE t SET n = 7 WHERE EXISTS (SELECT 1 FROM t u WHERE u.id = t.id + 1 AND u.app = 'moved');
-SELECT id, n FROM t ORDER BY id;
--> 1 | 7
--> 2 | 7
--> 3 | 0
--> 4 | 1
--> 5 | -1
-UPDATE t SET n = 1 WHERE false;
-UPDATE t SET n = 1 WHERE id = 999;
-SELECT count(*), sum(n) FROM t;
--> 5 | 14
-CREATE TABLE s (id bigint, app string, n int, op string) USING iceberg;
-INSERT INTO s VALUES (1, 'a', 100, 'u'), (2, 'moved', 200, 'd'), (6, 'f', 600, 'i'), (7, 'g', 700, 'skip'), (NULL, 'null', 0, 'i');
-MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.op = 'd' THEN DELETE WHEN MATCHED THEN UPDATE SET t.n = s.n, t.app = s.app WHEN NOT MATCHED AND s.op = 'i' THEN INSERT (id, app, n) VALUES (s.id, s.app, s.n);
-SELECT id, app, n, d, s.y, m['a'] FROM t ORDER BY id NULLS LAST, n;
--> 1 | a | 100 | 1.10 | p | a
--> 3 | moved | 0 | NULL | NULL | NULL
--> 4 | NULL | 1 | 8.80 | r | NULL
--> 5 | NULL | -1 | 11.00 | NULL | NULL
--> 6 | f | 600 | NULL | NULL | NULL
--> NULL | null | 0 | NULL | NULL | NULL
-MERGE INTO t USING (SELECT id, n * 10 AS n FROM t WHERE id IN (1, 3, 6)) u ON t.id = u.id AND t.n <> u.n WHEN MATCHED THEN UPDATE SET n = u.n;
-SELECT id, n FROM t ORDER BY id NULLS LAST;
--> 1 | 1000
--> 3 | 0
--> 4 | 1
--> 5 | -1
--> 6 | 6000
--> NULL | 0
-MERGE INTO t USING s ON t.id = s.id AND t.app = s.app WHEN NOT MATCHED THEN INSERT (id, app, n) VALUES (s.id + 100, s.app, s.n);
-SELECT id, app, n FROM t ORDER BY id NULLS LAST, app;
--> 1 | a | 1000
--> 3 | moved | 0
--> 4 | NULL | 1
--> 5 | NULL | -1
--> 6 | f | 6000
--> 102 | moved | 200
--> 107 | g | 700
--> NULL | null | 0
--> NULL | null | 0
-MERGE INTO t USING s ON t.id = s.id + 100 WHEN MATCHED AND t.app = 'g' THEN DELETE WHEN NOT MATCHED BY SOURCE AND t.id = 5 THEN UPDATE SET n = -5 WHEN NOT MATCHED BY SOURCE AND t.id IS NULL THEN DELETE;
-SELECT id, app, n FROM t ORDER BY id NULLS LAST, app;
--> 1 | a | 1000
--> 3 | moved | 0
--> 4 | NULL | 1
--> 5 | NULL | -5
--> 6 | f | 6000
--> 102 | moved | 200
-MERGE INTO t USING s ON t.app = s.app WHEN MATCHED THEN UPDATE SET n = s.n;
-SELECT id, n FROM t ORDER BY id NULLS LAST, n;
--> 1 | 100
--> 3 | 200
--> 4 | 1
--> 5 | -5
--> 6 | 600
--> 102 | 200
-INSERT INTO s VALUES (1, 'a', 101, 'again');
-MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = s.n;
--> error
-MERGE INTO t USING s ON t.id = s.id AND s.op <> 'again' WHEN MATCHED THEN UPDATE SET n = s.n + 1;
-SELECT id, n FROM t WHERE id = 1;
--> 1 | 101
-MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, nope) VALUES (1, 2);
--> error
-MERGE INTO t USING nothing ON t.id = nothing.id WHEN MATCHED THEN DELETE;
--> error
-MERGE INTO t USING s ON t.id <=> s.id WHEN MATCHED AND s.op = 'none' THEN DELETE WHEN NOT MATCHED AND s.id IS NULL THEN INSERT (id, app, n) VALUES (s.id, 'from null', s.n);
--> error
-SELECT id, app FROM t WHERE app = 'from null';
-MERGE INTO t USING (SELECT 1L AS id, map('a', 'merged') AS m, named_struct('x', 9, 'y', 'nine') AS s) u ON t.id = u.id WHEN MATCHED THEN UPDATE SET m = u.m, s = u.s;
-SELECT id, m['a'], size(m), s.x, s.y FROM t WHERE id = 1;
--> 1 | merged | 1 | 9 | nine
-CREATE TABLE full_copy AS SELECT * FROM t;
-MERGE INTO t USING full_copy u ON t.id = u.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
-SELECT count(*), count(DISTINCT id) FROM t;
--> 6 | 6
-MERGE INTO t USING (SELECT id, app FROM s LIMIT 0) u ON t.id = u.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (u.id);
-SELECT count(*) FROM t;
--> 6
-DELETE FROM t WHERE id IN (SELECT id FROM s WHERE op = 'i');
-MERGE INTO t USING (SELECT 1L AS id) u ON t.id = u.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED BY SOURCE THEN DELETE;
-SELECT count(*) FROM t;
--> 0
+MERGE INTO t USING (SELECT 1 AS one) u ON true WHEN MATCHED AND t.id % 2 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET app = 'all';
+SELECT count(*), min(app), max(app), sum(id) FROM t;
+-> 4 | all | all | 64
 
--- group: rows_coalesced
-CREATE TABLE t (id bigint, app string, n int, d decimal(9,2), s struct<x: int, y: string>, m map<string, string>) USING iceberg PARTITIONED BY (app) TBLPROPERTIES ('penstock.coalesce.columns' = 'app');
-INSERT INTO t VALUES (1, 'a', 10, 1.10, named_struct('x', 1, 'y', 'p'), map('a', '1', 'z', '9')), (2, 'a', 20, 2.20, named_struct('x', 2, 'y', 'q'), map('b', '2'));
-INSERT INTO t VALUES (3, 'b', 30, NULL, NULL, NULL), (4, 'c', NULL, 4.40, named_struct('x', NULL, 'y', 'r'), map()), (5, NULL, 50, 5.50, named_struct('x', 5, 'y', NULL), map('a', NULL));
-UPDATE t SET n = n + 1;
-SELECT id, app, n FROM t ORDER BY id;
--> 1 | a | 11
--> 2 | a | 21
--> 3 | b | 31
--> 4 | c | NULL
--> 5 | NULL | 51
-UPDATE t SET n = 0, app = 'moved' WHERE id IN (2, 3);
-SELECT id, app, n FROM t ORDER BY id;
--> 1 | a | 11
--> 2 | moved | 0
--> 3 | moved | 0
--> 4 | c | NULL
--> 5 | NULL | 51
-UPDATE t SET app = NULL WHERE app = 'c';
-SELECT id FROM t WHERE app IS NULL ORDER BY id;
--> 4
--> 5
-UPDATE t SET s.x = id * 100, n = length(s.y) WHERE s.y IS NOT NULL;
-SELECT id, s.x, s.y, n FROM t ORDER BY id;
--> 1 | 100 | p | 1
--> 2 | 200 | q | 1
--> 3 | NULL | NULL | 0
--> 4 | 400 | r | 1
--> 5 | 5 | NULL | 51
-UPDATE t AS x SET m = map('a', x.app, 'new', CAST(x.id AS string)) WHERE x.m['a'] IS NOT NULL OR x.id = 4;
-SELECT id, m['a'], m['new'], m['z'], size(m) FROM t ORDER BY id;
--> 1 | a | 1 | NULL | 2
--> 2 | NULL | NULL | NULL | 1
--> 3 | NULL | NULL | NULL | NULL
--> 4 | NULL | 4 | NULL | 2
--> 5 | NULL | NULL | NULL | 1
-UPDATE t SET d = d * 2 WHERE id > 3;
-SELECT id, d FROM t ORDER BY id;
--> 1 | 1.10
--> 2 | 2.20
--> 3 | NULL
--> 4 | 8.80
--> 5 | 11.00
-UPDATE t SET n = 'text' WHERE id = 1;
--> error
-UPDATE t SET nope = 1;
--> error
-UPDATE t SET n = 1, n = 2;
--> error
-UPDATE t SET n = (SELECT max(id) FROM t) WHERE id = (SELECT min(id) FROM t);
-SELECT id, n FROM t WHERE id = 1;
--> 1 | 5
-UPDATE t SET n = -1 WHERE id NOT IN (SELECT id FROM t WHERE id < 5);
-SELECT id, n FROM t ORDER BY id;
--> 1 | 5
--> 2 | 1
--> 3 | 0
--> 4 | 1
--> 5 | -1
-UPDATE t SET n = 7 WHERE EXISTS (SELECT 1 FROM t u WHERE u.id = t.id + 1 AND u.app = 'moved');
-SELECT id, n FROM t ORDER BY id;
--> 1 | 7
--> 2 | 7
--> 3 | 0
--> 4 | 1
--> 5 | -1
-UPDATE t SET n = 1 WHERE false;
-UPDATE t SET n = 1 WHERE id = 999;
-SELECT count(*), sum(n) FROM t;
--> 5 | 14
-CREATE TABLE s (id bigint, app string, n int, op string) USING iceberg;
-INSERT INTO s VALUES (1, 'a', 100, 'u'), (2, 'moved', 200, 'd'), (6, 'f', 600, 'i'), (7, 'g', 700, 'skip'), (NULL, 'null', 0, 'i');
-MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.op = 'd' THEN DELETE WHEN MATCHED THEN UPDATE SET t.n = s.n, t.app = s.app WHEN NOT MATCHED AND s.op = 'i' THEN INSERT (id, app, n) VALUES (s.id, s.app, s.n);
-SELECT id, app, n, d, s.y, m['a'] FROM t ORDER BY id NULLS LAST, n;
--> 1 | a | 100 | 1.10 | p | a
--> 3 | moved | 0 | NULL | NULL | NULL
--> 4 | NULL | 1 | 8.80 | r | NULL
--> 5 | NULL | -1 | 11.00 | NULL | NULL
--> 6 | f | 600 | NULL | NULL | NULL
--> NULL | null | 0 | NULL | NULL | NULL
-MERGE INTO t USING (SELECT id, n * 10 AS n FROM t WHERE id IN (1, 3, 6)) u ON t.id = u.id AND t.n <> u.n WHEN MATCHED THEN UPDATE SET n = u.n;
-SELECT id, n FROM t ORDER BY id NULLS LAST;
--> 1 | 1000
--> 3 | 0
--> 4 | 1
--> 5 | -1
--> 6 | 6000
--> NULL | 0
-MERGE INTO t USING s ON t.id = s.id AND t.app = s.app WHEN NOT MATCHED THEN INSERT (id, app, n) VALUES (s.id + 100, s.app, s.n);
+-- group: rows_clauses
+CREATE TABLE t (id bigint, app string, n int, m map<string, string>) USING iceberg {layout};
+INSERT INTO t VALUES (1, 'a', 10, map('a', '1')), (2, 'a', 20, NULL), (3, 'b', 30, map('b', '3', 'c', '3'));
+INSERT INTO t VALUES (4, 'c', 40, map()), (5, NULL, NULL, map('a', NULL)), (NULL, 'null', 0, NULL);
+CREATE TABLE s (n int, ID bigint, App string) USING iceberg;
+INSERT INTO s VALUES (100, 1, 'a'), (200, 2, 'moved'), (300, 3, NULL), (700, 7, 'new'), (NULL, NULL, 'nobody');
+MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND t.n > 15 AND s.app IS NOT NULL THEN UPDATE SET app = s.app, n = t.n + s.n WHEN MATCHED AND s.app IS NULL THEN DELETE WHEN MATCHED THEN UPDATE SET n = -t.n WHEN NOT MATCHED AND s.n > 600 THEN INSERT (id, n) VALUES (s.id, s.n) WHEN NOT MATCHED THEN INSERT (app) VALUES (s.app);
 SELECT id, app, n FROM t ORDER BY id NULLS LAST, app;
--> 1 | a | 1000
--> 3 | moved | 0
--> 4 | NULL | 1
--> 5 | NULL | -1
--> 6 | f | 6000
--> 102 | moved | 200
--> 107 | g | 700
+-> 1 | a | -10
+-> 2 | moved | 220
+-> 4 | c | 40
+-> 5 | NULL | NULL
+-> 7 | NULL | 700
+-> NULL | nobody | NULL
 -> NULL | null | 0
--> NULL | null | 0
-MERGE INTO t USING s ON t.id = s.id + 100 WHEN MATCHED AND t.app = 'g' THEN DELETE WHEN NOT MATCHED BY SOURCE AND t.id = 5 THEN UPDATE SET n = -5 WHEN NOT MATCHED BY SOURCE AND t.id IS NULL THEN DELETE;
+merge into t as Tgt using s as Src on TGT.Id = SRC.iD when matched then update set N = Src.N, APP = lower(TGT.app);
 SELECT id, app, n FROM t ORDER BY id NULLS LAST, app;
--> 1 | a | 1000
--> 3 | moved | 0
--> 4 | NULL | 1
--> 5 | NULL | -5
--> 6 | f | 6000
--> 102 | moved | 200
-MERGE INTO t USING s ON t.app = s.app WHEN MATCHED THEN UPDATE SET n = s.n;
-SELECT id, n FROM t ORDER BY id NULLS LAST, n;
--> 1 | 100
--> 3 | 200
--> 4 | 1
--> 5 | -5
--> 6 | 600
--> 102 | 200
-INSERT INTO s VALUES (1, 'a', 101, 'again');
-MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = s.n;
+-> 1 | a | 100
+-> 2 | moved | 200
+-> 4 | c | 40
+-> 5 | NULL | NULL
+-> 7 | NULL | 700
+-> NULL | nobody | NULL
+-> NULL | null | 0
+MERGE INTO t USING (SELECT *, map('a', 'star') AS m FROM s WHERE id <> 3) u ON t.id = u.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+SELECT id, app, n, m['a'] FROM t ORDER BY id NULLS LAST, app;
+-> 1 | a | 100 | star
+-> 2 | moved | 200 | star
+-> 4 | c | 40 | NULL
+-> 5 | NULL | NULL | NULL
+-> 7 | new | 700 | star
+-> NULL | nobody | NULL | NULL
+-> NULL | null | 0 | NULL
+MERGE INTO t USING (SELECT id, app FROM s) u ON t.id = u.id WHEN MATCHED THEN UPDATE SET *;
 -> error
-MERGE INTO t USING s ON t.id = s.id AND s.op <> 'again' WHEN MATCHED THEN UPDATE SET n = s.n + 1;
-SELECT id, n FROM t WHERE id = 1;
--> 1 | 101
-MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, nope) VALUES (1, 2);
+MERGE INTO t USING (SELECT *, 1 AS more, map('x', 'y') AS m FROM s) u ON t.id = u.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+SELECT id, app, n, m['x'] FROM t WHERE id IN (1, 2, 3, 7) ORDER BY id;
+-> 1 | a | 100 | y
+-> 2 | moved | 200 | y
+-> 3 | NULL | 300 | y
+-> 7 | new | 700 | y
+INSERT INTO s VALUES (1, 1, 'twice'), (2, 1, 'thrice');
+MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.app = 'twice' THEN UPDATE SET n = s.n WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id);
 -> error
-MERGE INTO t USING nothing ON t.id = nothing.id WHEN MATCHED THEN DELETE;
--> error
-MERGE INTO t USING s ON t.id <=> s.id WHEN MATCHED AND s.op = 'none' THEN DELETE WHEN NOT MATCHED AND s.id IS NULL THEN INSERT (id, app, n) VALUES (s.id, 'from null', s.n);
--> error
-SELECT id, app FROM t WHERE app = 'from null';
-MERGE INTO t USING (SELECT 1L AS id, map('a', 'merged') AS m, named_struct('x', 9, 'y', 'nine') AS s) u ON t.id = u.id WHEN MATCHED THEN UPDATE SET m = u.m, s = u.s;
-SELECT id, m['a'], size(m), s.x, s.y FROM t WHERE id = 1;
--> 1 | merged | 1 | 9 | nine
-CREATE TABLE full_copy AS SELECT * FROM t;
-MERGE INTO t USING full_copy u ON t.id = u.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
-SELECT count(*), count(DISTINCT id) FROM t;
--> 6 | 6
-MERGE INTO t USING (SELECT id, app FROM s LIMIT 0) u ON t.id = u.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (u.id);
+MERGE INTO t USING s ON t.id = s.id AND s.n > 2 WHEN MATCHED THEN UPDATE SET n = s.n;
+MERGE INTO t USING s ON t.id = s.id AND s.app <> 'new' WHEN MATCHED THEN DELETE;
+SELECT id, app, n FROM t ORDER BY id NULLS LAST, app;
+-> 3 | NULL | 300
+-> 4 | c | 40
+-> 5 | NULL | NULL
+-> 7 | new | 700
+-> NULL | nobody | NULL
+-> NULL | nobody | NULL
+-> NULL | null | 0
+MERGE INTO t USING (SELECT 4L AS id) u ON t.id = u.id WHEN NOT MATCHED BY SOURCE AND t.id > 100 THEN DELETE WHEN NOT MATCHED BY SOURCE AND t.app IS NULL THEN UPDATE SET app = concat('was ', CAST(t.id AS string)) WHEN NOT MATCHED BY SOURCE THEN UPDATE SET n = coalesce(t.n, 0) + 1;
+SELECT id, app, n FROM t ORDER BY id NULLS LAST, app;
+-> 3 | was 3 | 300
+-> 4 | c | 40
+-> 5 | was 5 | NULL
+-> 7 | new | 701
+-> NULL | nobody | 1
+-> NULL | nobody | 1
+-> NULL | null | 1
+MERGE INTO t USING t AS u ON t.id = u.id + 1 WHEN MATCHED THEN UPDATE SET n = u.n WHEN NOT MATCHED AND u.id = 7 THEN INSERT (id, app) VALUES (8, 'copied');
+SELECT id, app, n FROM t ORDER BY id NULLS LAST, app;
+-> 3 | was 3 | 300
+-> 4 | c | 300
+-> 5 | was 5 | 40
+-> 7 | new | 701
+-> 8 | copied | NULL
+-> NULL | nobody | 1
+-> NULL | nobody | 1
+-> NULL | null | 1
+MERGE INTO t USING (WITH best AS (SELECT id, max(n) AS n FROM s GROUP BY id) SELECT b.id, b.n FROM best b JOIN t ON t.id = b.id + 1) u ON t.id = u.id + 1 WHEN MATCHED THEN UPDATE SET n = u.n, m = map('a', CAST(u.n AS string));
+SELECT id, n, m['a'] FROM t ORDER BY id NULLS LAST, n;
+-> 3 | 200 | 200
+-> 4 | 300 | 300
+-> 5 | 40 | NULL
+-> 7 | 701 | NULL
+-> 8 | 700 | 700
+-> NULL | 1 | NULL
+-> NULL | 1 | NULL
+-> NULL | 1 | NULL
+MERGE INTO t USING (SELECT * FROM s WHERE false) u ON t.id = u.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (u.id) WHEN NOT MATCHED BY SOURCE AND t.app = 'copied' THEN DELETE;
 SELECT count(*) FROM t;
--> 6
-DELETE FROM t WHERE id IN (SELECT id FROM s WHERE op = 'i');
-MERGE INTO t USING (SELECT 1L AS id) u ON t.id = u.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED BY SOURCE THEN DELETE;
-SELECT count(*) FROM t;
--> 0
+-> 7
+MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = 'text';
+-> error
+MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = 1, id = 2;
+-> error
+MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED BY SOURCE THEN UPDATE SET n = s.n;
+-> error
+MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND raise_error('stop') IS NULL THEN DELETE WHEN NOT MATCHED AND raise_error('stop') IS NULL THEN INSERT (id) VALUES (9);
+-> error
+SELECT count(*), sum(id), sum(n) FROM t;
+-> 7 | 19 | 1244
 
--- group: rows_shredded
-CREATE TABLE t (id bigint, app string, n int, d decimal(9,2), s struct<x: int, y: string>, m map<string, string>) USING iceberg PARTITIONED BY (app) TBLPROPERTIES ('parquet.map.shredding.columns' = 'm', 'parquet.map.shredding.m.keys' = 'a,b');
-INSERT INTO t VALUES (1, 'a', 10, 1.10, named_struct('x', 1, 'y', 'p'), map('a', '1', 'z', '9')), (2, 'a', 20, 2.20, named_struct('x', 2, 'y', 'q'), map('b', '2'));
-INSERT INTO t VALUES (3, 'b', 30, NULL, NULL, NULL), (4, 'c', NULL, 4.40, named_struct('x', NULL, 'y', 'r'), map()), (5, NULL, 50, 5.50, named_struct('x', 5, 'y', NULL), map('a', NULL));
-UPDATE t SET n = n + 1;
-SELECT id, app, n FROM t ORDER BY id;
--> 1 | a | 11
--> 2 | a | 21
--> 3 | b | 31
--> 4 | c | NULL
--> 5 | NULL | 51
-UPDATE t SET n = 0, app = 'moved' WHERE id IN (2, 3);
-SELECT id, app, n FROM t ORDER BY id;
--> 1 | a | 11
--> 2 | moved | 0
--> 3 | moved | 0
--> 4 | c | NULL
--> 5 | NULL | 51
-UPDATE t SET app = NULL WHERE app = 'c';
-SELECT id FROM t WHERE app IS NULL ORDER BY id;
--> 4
--> 5
-UPDATE t SET s.x = id * 100, n = length(s.y) WHERE s.y IS NOT NULL;
-SELECT id, s.x, s.y, n FROM t ORDER BY id;
--> 1 | 100 | p | 1
--> 2 | 200 | q | 1
--> 3 | NULL | NULL | 0
--> 4 | 400 | r | 1
--> 5 | 5 | NULL | 51
-UPDATE t AS x SET m = map('a', x.app, 'new', CAST(x.id AS string)) WHERE x.m['a'] IS NOT NULL OR x.id = 4;
-SELECT id, m['a'], m['new'], m['z'], size(m) FROM t ORDER BY id;
--> 1 | a | 1 | NULL | 2
--> 2 | NULL | NULL | NULL | 1
--> 3 | NULL | NULL | NULL | NULL
--> 4 | NULL | 4 | NULL | 2
--> 5 | NULL | NULL | NULL | 1
-UPDATE t SET d = d * 2 WHERE id > 3;
-SELECT id, d FROM t ORDER BY id;
--> 1 | 1.10
--> 2 | 2.20
--> 3 | NULL
--> 4 | 8.80
--> 5 | 11.00
-UPDATE t SET n = 'text' WHERE id = 1;
--> error
-UPDATE t SET nope = 1;
--> error
-UPDATE t SET n = 1, n = 2;
--> error
-UPDATE t SET n = (SELECT max(id) FROM t) WHERE id = (SELECT min(id) FROM t);
-SELECT id, n FROM t WHERE id = 1;
--> 1 | 5
-UPDATE t SET n = -1 WHERE id NOT IN (SELECT id FROM t WHERE id < 5);
-SELECT id, n FROM t ORDER BY id;
--> 1 | 5
--> 2 | 1
--> 3 | 0
--> 4 | 1
--> 5 | -1
-UPDATE t SET n = 7 WHERE EXISTS (SELECT 1 FROM t u WHERE u.id = t.id + 1 AND u.app = 'moved');
-SELECT id, n FROM t ORDER BY id;
--> 1 | 7
--> 2 | 7
--> 3 | 0
--> 4 | 1
--> 5 | -1
-UPDATE t SET n = 1 WHERE false;
-UPDATE t SET n = 1 WHERE id = 999;
-SELECT count(*), sum(n) FROM t;
--> 5 | 14
-CREATE TABLE s (id bigint, app string, n int, op string) USING iceberg;
-INSERT INTO s VALUES (1, 'a', 100, 'u'), (2, 'moved', 200, 'd'), (6, 'f', 600, 'i'), (7, 'g', 700, 'skip'), (NULL, 'null', 0, 'i');
-MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.op = 'd' THEN DELETE WHEN MATCHED THEN UPDATE SET t.n = s.n, t.app = s.app WHEN NOT MATCHED AND s.op = 'i' THEN INSERT (id, app, n) VALUES (s.id, s.app, s.n);
-SELECT id, app, n, d, s.y, m['a'] FROM t ORDER BY id NULLS LAST, n;
--> 1 | a | 100 | 1.10 | p | a
--> 3 | moved | 0 | NULL | NULL | NULL
--> 4 | NULL | 1 | 8.80 | r | NULL
--> 5 | NULL | -1 | 11.00 | NULL | NULL
--> 6 | f | 600 | NULL | NULL | NULL
--> NULL | null | 0 | NULL | NULL | NULL
-MERGE INTO t USING (SELECT id, n * 10 AS n FROM t WHERE id IN (1, 3, 6)) u ON t.id = u.id AND t.n <> u.n WHEN MATCHED THEN UPDATE SET n = u.n;
-SELECT id, n FROM t ORDER BY id NULLS LAST;
--> 1 | 1000
--> 3 | 0
--> 4 | 1
--> 5 | -1
--> 6 | 6000
--> NULL | 0
-MERGE INTO t USING s ON t.id = s.id AND t.app = s.app WHEN NOT MATCHED THEN INSERT (id, app, n) VALUES (s.id + 100, s.app, s.n);
-SELECT id, app, n FROM t ORDER BY id NULLS LAST, app;
--> 1 | a | 1000
--> 3 | moved | 0
--> 4 | NULL | 1
--> 5 | NULL | -1
--> 6 | f | 6000
--> 102 | moved | 200
--> 107 | g | 700
--> NULL | null | 0
--> NULL | null | 0
-MERGE INTO t USING s ON t.id = s.id + 100 WHEN MATCHED AND t.app = 'g' THEN DELETE WHEN NOT MATCHED BY SOURCE AND t.id = 5 THEN UPDATE SET n = -5 WHEN NOT MATCHED BY SOURCE AND t.id IS NULL THEN DELETE;
-SELECT id, app, n FROM t ORDER BY id NULLS LAST, app;
--> 1 | a | 1000
--> 3 | moved | 0
--> 4 | NULL | 1
--> 5 | NULL | -5
--> 6 | f | 6000
--> 102 | moved | 200
-MERGE INTO t USING s ON t.app = s.app WHEN MATCHED THEN UPDATE SET n = s.n;
-SELECT id, n FROM t ORDER BY id NULLS LAST, n;
--> 1 | 100
--> 3 | 200
--> 4 | 1
--> 5 | -5
--> 6 | 600
--> 102 | 200
-INSERT INTO s VALUES (1, 'a', 101, 'again');
-MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = s.n;
--> error
-MERGE INTO t USING s ON t.id = s.id AND s.op <> 'again' WHEN MATCHED THEN UPDATE SET n = s.n + 1;
-SELECT id, n FROM t WHERE id = 1;
--> 1 | 101
-MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, nope) VALUES (1, 2);
--> error
-MERGE INTO t USING nothing ON t.id = nothing.id WHEN MATCHED THEN DELETE;
--> error
-MERGE INTO t USING s ON t.id <=> s.id WHEN MATCHED AND s.op = 'none' THEN DELETE WHEN NOT MATCHED AND s.id IS NULL THEN INSERT (id, app, n) VALUES (s.id, 'from null', s.n);
--> error
-SELECT id, app FROM t WHERE app = 'from null';
-MERGE INTO t USING (SELECT 1L AS id, map('a', 'merged') AS m, named_struct('x', 9, 'y', 'nine') AS s) u ON t.id = u.id WHEN MATCHED THEN UPDATE SET m = u.m, s = u.s;
-SELECT id, m['a'], size(m), s.x, s.y FROM t WHERE id = 1;
--> 1 | merged | 1 | 9 | nine
-CREATE TABLE full_copy AS SELECT * FROM t;
-MERGE INTO t USING full_copy u ON t.id = u.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
-SELECT count(*), count(DISTINCT id) FROM t;
--> 6 | 6
-MERGE INTO t USING (SELECT id, app FROM s LIMIT 0) u ON t.id = u.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (u.id);
-SELECT count(*) FROM t;
--> 6
-DELETE FROM t WHERE id IN (SELECT id FROM s WHERE op = 'i');
-MERGE INTO t USING (SELECT 1L AS id) u ON t.id = u.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED BY SOURCE THEN DELETE;
-SELECT count(*) FROM t;
--> 0
+-- group: rows_sides
+CREATE TABLE t (id bigint, app string, source string, target string, m map<string, string>) USING iceberg {layout};
+INSERT INTO t VALUES (1, 'a', 'web', 'x', NULL), (2, 'b', 'app', 'y', map('a', 'b'));
+INSERT INTO t VALUES (3, 'a', NULL, 'z', map());
+MERGE INTO t AS target USING (SELECT 1L AS id, 'new' AS source, 'one' AS target) AS source ON target.id = source.id WHEN MATCHED THEN UPDATE SET target.source = source.source, target = source.target;
+SELECT id, source, target FROM t ORDER BY id;
+-> 1 | new | one
+-> 2 | app | y
+-> 3 | NULL | z
+MERGE INTO t AS target USING (SELECT 'app' AS source, 'c' AS app) AS source ON target.source = source.source WHEN MATCHED AND target.target = 'y' THEN UPDATE SET app = source.app WHEN NOT MATCHED BY SOURCE AND target.source IS NULL THEN UPDATE SET source = 'none', app = target.target;
+SELECT id, app, source, target FROM t ORDER BY id;
+-> 1 | a | new | one
+-> 2 | c | app | y
+-> 3 | z | none | z
+UPDATE t AS source SET source = source.target, target = source.source WHERE source.id > 1;
+SELECT id, app, source, target FROM t ORDER BY id;
+-> 1 | a | new | one
+-> 2 | c | y | app
+-> 3 | z | z | none
+DELETE FROM t AS target WHERE target.target = 'app' OR target.source = 'z';
+SELECT id, app, source, target FROM t ORDER BY id;
+-> 1 | a | new | one
 
 -- group: rows_evolved
 CREATE TABLE t (id bigint, old string, n int, gone int) USING iceberg PARTITIONED BY (old);

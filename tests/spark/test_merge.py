@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 
 import penstock
-from penstock.errors import LakeError
+from penstock.errors import LakeError, SchemaError
 from penstock.spark.catalog import computed_changes
+from penstock.spark.write import merge_frames
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,6 +25,10 @@ LAYOUTS: dict[str, dict[str, Any]] = {
     "plain": {},
     "coalesced": {"partition_by": ["app"], "coalesce": ["app"]},
     "bucketed": {"partition_by": ["bucket(3, id)", "truncate(1, app)"]},
+}
+MODES: dict[str, dict[str, str]] = {
+    "copy-on-write": {},
+    "merge-on-read": {f"write.{command}.mode": "merge-on-read" for command in ("delete", "update", "merge")},
 }
 # Clauses, by their method here and as SQL.
 CLAUSES: list[tuple[str, tuple[Any, ...], str | None, str]] = [
@@ -156,3 +161,89 @@ def test_sql_opens_only_files_that_the_source_can_meet(spark: SparkSession, tmp_
         {"id": 200, "v": 1},
     ]
     assert len(table.plan().files) == 11
+
+
+def test_a_merge_of_a_dataframe_follows_the_rules_of_arrow_rows(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = "id bigint, source string, target string, d decimal(9,2), ts timestamp, s struct<x: int, y: int>"
+    for name, modes in MODES.items():
+        lake = penstock.connect(tmp_path / name)
+        for collected in (True, False):
+            monkeypatch.setattr(computed_changes, "_COLLECTED_ROWS", 2_000_000 if collected else 0)
+            ours, theirs = (lake.create_table(f"web.t{i}{collected}", schema, properties=modes) for i in range(2))
+            for table in (ours, theirs):
+                table.append(
+                    spark.sql(
+                        "SELECT id, concat('s', id) AS source, 'x' AS target, CAST(id AS decimal(9,2)) AS d,"
+                        " TIMESTAMP'2026-05-01 10:00:00 UTC' AS ts, named_struct('x', 1, 'y', 2) AS s"
+                        " FROM VALUES (1L), (2L), (3L), (4L) AS v(id)"
+                    )
+                )
+            rows = spark.sql(
+                "SELECT id, CAST(id AS smallint) AS small, 'new' AS SOURCE, CAST(9 AS decimal(5,2)) AS d"
+                " FROM VALUES (1L), (2L), (3L), (9L), (NULL) AS v(id)"
+            )
+            results = []
+            for table, given in ((ours, rows), (theirs, rows.toArrow())):
+                merge = (
+                    table.merge(given, on={"ID": "Small"})
+                    .when_matched_delete(where="source.id = 1 AND target.source = 's1'")
+                    .when_matched_update({"Target": "concat(target.source, '>', source.source)"}, where="d = 2")
+                    .when_matched_update({"d": "source.d", "source": "'changed'"})
+                    .when_not_matched_insert({"id": "coalesce(id, -1)", "d": "d", "target": "source.source"})
+                    .when_not_matched_by_source_update({"target": "concat(target.source, '!')"}, where="id = 4")
+                )
+                result = merge.execute()
+                results.append((result.rows_added, result.rows_updated, result.rows_removed))
+            assert results[0] == results[1] == (2, 3, 1)
+            own = as_set([tuple(row.values()) for row in ours.arrow().to_pylist()])
+            assert own == as_set([tuple(row.values()) for row in theirs.arrow().to_pylist()])
+            assert "s2>new" in str(own)
+            assert ours.upsert(spark.sql("SELECT 2L AS id, 'star' AS source"), on="ID").rows_updated == 1
+            assert ours.arrow("id = 2").column("source").to_pylist() == ["star"]
+    before = ours.version.snapshot_id
+    cases = {
+        "the key id is a bigint, and id of the rows a string": "SELECT '1' AS id",
+        "column 's' is a struct": "SELECT 1L AS id, named_struct('y', 1, 'x', 2) AS s",
+        "column 'target' is a string": "SELECT 1L AS id, 5 AS target",
+    }
+    for message, query in cases.items():
+        with pytest.raises(SchemaError, match=message):
+            ours.upsert(spark.sql(query), on="id")
+    with pytest.raises(SchemaError, match="a value does not fit the column d: 12345678901"):
+        ours.merge(spark.sql("SELECT 2L AS id"), on="id").when_matched_update({"d": "12345678901"}).execute()
+    assert ours.refresh().version.snapshot_id == before
+
+
+@pytest.mark.parametrize("most", [10_000, 1])
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [
+        ("timestamp", ["TIMESTAMP'2026-10-25 00:30:00 UTC'", "TIMESTAMP'2026-10-25 01:30:00 UTC'", "NULL"]),
+        ("timestamp_ntz", ["TIMESTAMP_NTZ'2026-10-25 02:30:00'", "TIMESTAMP_NTZ'1900-01-01 00:00:00'"]),
+        ("double", ["0.0D", "-0.0D", "double('NaN')", "1.5D"]),
+        ("binary", ["X''", "X'FF'", "NULL"]),
+        ("decimal(20,3)", ["1.500", "-2.000"]),
+        ("date", ["DATE'1969-12-31'", "DATE'2026-01-01'"]),
+    ],
+)
+def test_keys_of_a_dataframe_find_their_files(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, keys: list[str], most: int
+) -> None:
+    monkeypatch.setattr(merge_frames, "_MOST_KEYS", most)
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")  # an hour of that night comes twice
+    try:
+        table = penstock.connect(tmp_path / "lake").create_table("web.t", f"k {kind}, n int")
+        for i, key in enumerate(keys):
+            table.append(spark.sql(f"SELECT CAST({key} AS {kind}) AS k, {i} AS n"))
+        # The two zeros are one key: a source has one of them.
+        values = ", ".join(f"(CAST({key} AS {kind}))" for key in keys if key != "0.0D")
+        merge = table.merge(spark.sql(f"SELECT * FROM VALUES {values} AS v(k)"), on="k")
+        result = merge.when_matched_update({"n": "n + 100"}).when_not_matched_insert().execute()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    nulls = keys.count("NULL")
+    assert (result.rows_updated, result.rows_added) == (len(keys) - nulls, nulls)
+    assert table.count("n >= 100") == len(keys) - nulls

@@ -139,15 +139,18 @@ def _typed(rows: pa.Table, schema: pa.Schema, on: Mapping[str, str]) -> pa.Table
         key = keys.get(field.name)
         known = next((each for each in schema if each.name.lower() == field.name.lower()), None)
         wanted = key or known
-        kind = wanted.type if wanted is not None and _same_or_wider(field.type, wanted.type) else normalize(field.type)
+        kind = (
+            wanted.type if wanted is not None and is_same_or_wider(field.type, wanted.type) else normalize(field.type)
+        )
         if key is not None:
-            _check_key(key, field.name, kind)
+            check_key(key, field.name, kind)
         shown = as_shown(column.combine_chunks(), kind)
         columns[field.name] = shown if shown.type == kind else shown.cast(kind)
     return pa.table(columns)
 
 
-def _check_key(key: pa.Field, name: str, kind: pa.DataType) -> None:
+def check_key(key: pa.Field, name: str, kind: pa.DataType) -> None:
+    """An error for a key of the rows that is of another type, or of one that has no keys."""
     if kind != key.type:
         message = f"the key {key.name} is a {type_name(key.type)}, and {name} of the rows a {type_name(kind)}"
         raise SchemaError(message, hint="cast the rows' column; nothing was written")
@@ -173,7 +176,8 @@ def _uuid(value: str | None, name: str) -> str | None:
         raise SchemaError(message, hint="correct it; nothing was written") from None
 
 
-def _same_or_wider(kind: pa.DataType, wanted: pa.DataType) -> bool:
+def is_same_or_wider(kind: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether a column of the rows is read in the type of the table's column."""
     stored = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
     return fits(normalize(kind), wanted) or (stored == pa.binary(16) and wanted == pa.string())
 

@@ -88,13 +88,13 @@ def _expression(text: str, field: pa.Field, rows: pa.Schema, context: Context) -
     assert bound.type is not None
     if fits(bound.type, field.type):
         return bound
-    if _is_assignable(bound.type, field.type) and castable(bound.type, field.type):
+    if is_assignable(bound.type, field.type) and castable(bound.type, field.type):
         return Cast(bound, field.type)
     message = f"column {field.name!r} is a {type_name(field.type)}, and {short(bound)} is a {type_name(bound.type)}"
     raise SchemaError(message, hint="cast it: CAST(… AS …); nothing was written")
 
 
-def _is_assignable(from_: pa.DataType, to: pa.DataType) -> bool:
+def is_assignable(from_: pa.DataType, to: pa.DataType) -> bool:
     """Whether Spark casts such a value when it is assigned."""
     if pa.types.is_null(from_):
         return True

@@ -181,7 +181,7 @@ def source_schema(source: pa.Schema) -> pa.Schema:
 
 def target_schema(table: pa.Schema) -> pa.Schema:
     """What clauses of the third kind see; they are evaluated on the table's own rows (`of_target`)."""
-    return _schema_beside(table, {TARGET: table})
+    return _schema_beside(pa.schema([field for field in table if field.name.lower() != SOURCE]), {TARGET: table})
 
 
 def of_target(expression: Expr) -> Expr:

@@ -6,6 +6,7 @@ of these are written by Spark's tasks.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.errors import LakeError
+from penstock.errors import LakeError, SchemaError
 from penstock.expr.sql_text import quote_name
 from penstock.lake.write.by_place import ByPlace, ChangedPlaces
 from penstock.lake.write.conform import check_schema, in_order
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
 OPERATION, FILE, PLACE = "operation on the row", "file of the row", "place of the row"
 REMOVED, UPDATED, ADDED = 1, 2, 3  # as Spark numbers them
 _COLLECTED_BYTES, _COLLECTED_ROWS = 128 << 20, 2_000_000
+NO_FIT = "a value does not fit the column "  # of errors that are raised in Spark
 _SEVERAL = "MERGE_CARDINALITY_VIOLATION"
+_RAISED = re.compile(rf"{NO_FIT}(.*)")
 
 
 def change_computed(base: IcebergTable, rows: DataFrame, command: str, properties: Mapping[str, str]) -> Done:
@@ -121,6 +124,9 @@ def _clear_errors(table: str) -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
+        raised = _RAISED.search(str(error))
+        if raised is not None:
+            raise SchemaError(raised[0].strip(), hint="cast or filter the rows first; nothing was written") from None
         if error.getCondition() != _SEVERAL:
             raise
         message = f"a row of {table} is met by several rows of the source"

@@ -1,7 +1,7 @@
 """A merge of a Spark DataFrame: joined with the table by Spark, so that the rows can be more than fit into memory.
 
 Names mean what they mean to a merge of Arrow rows: those of the table, `source.name` and `target.name`; in inserts
-those of the rows.
+those of the rows. Values go into columns by the same rules, too.
 """
 
 from __future__ import annotations
@@ -12,20 +12,38 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyiceberg.types import UUIDType
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from penstock.errors import LakeError
+from penstock.errors import LakeError, SchemaError
+from penstock.expr.kernels.physical import from_arrow
 from penstock.expr.sql_text import quote_name, to_sql
+from penstock.expr.tree import And, Compare, Expr, Literal
+from penstock.expr.tree import Column as Term
+from penstock.expr.types import normalize, type_name
 from penstock.lake.commit.commit import fresh, replanned
-from penstock.lake.write.assignments import field_named
+from penstock.lake.merge_builder import check_key, is_same_or_wider
+from penstock.lake.write.assignments import field_named, is_assignable
+from penstock.lake.write.conform import fits
+from penstock.lake.write.merge import SOURCE, TARGET
 from penstock.lake.write.merge_keys import keys_of
 from penstock.lake.write.writes import Done
-from penstock.spark.catalog.computed_changes import ADDED, FILE, OPERATION, PLACE, REMOVED, UPDATED, change_computed
+from penstock.spark.catalog.computed_changes import (
+    ADDED,
+    FILE,
+    NO_FIT,
+    OPERATION,
+    PLACE,
+    REMOVED,
+    UPDATED,
+    change_computed,
+)
+from penstock.spark.session.session import is_connect
+from penstock.spark.write.write_job import arrow_schema
+from penstock.tables.iceberg.scan.reader import as_shown
 
 if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
-
     from penstock.lake.merge_builder import ClauseText, MergeBuilder
     from penstock.tables.iceberg.iceberg_table import IcebergTable
 
@@ -35,6 +53,9 @@ _MOST_KEYS = 10_000
 def merge_frames(table: IcebergTable, merge: MergeBuilder) -> Done:
     """Do a merge; planned again when other writers were faster."""
     source: DataFrame = merge.rows
+    if is_connect(source.sparkSession):
+        message = "rows of Spark Connect cannot be merged"
+        raise LakeError(message, hint="give them as rows.toArrow(), or use MERGE INTO on the server's catalog")
     kept = source.persist()
     try:
         newest = replace(table, table=fresh(table.table))
@@ -47,28 +68,51 @@ def merge_frames(table: IcebergTable, merge: MergeBuilder) -> Done:
 def _once(table: IcebergTable, source: DataFrame, merge: MergeBuilder) -> Done:
     by_kind = {kind: [each for each in merge.clauses if each.kind == kind] for kind in _KINDS}
     met, by_source, inserts = by_kind["MATCHED"], by_kind["NOT MATCHED BY SOURCE"], by_kind["NOT MATCHED"]
-    on = {_name(name, table.schema.names): own for name, own in merge.on.items()}
-    hidden = [F.col("_metadata.file_path").alias(FILE), F.col("_metadata.row_index").alias(PLACE)]
     rows = table.dataframe(source.sparkSession)
+    keys = _keys(table, rows, source, merge.on)
     if not by_source:
-        rows = _narrowed(rows, source, on)
-    target = rows.select("*", F.struct(*map(_column, rows.columns)).alias("target"), *hidden)
-    sides = [F.struct(*map(_column, source.columns)).alias("source")]
-    other = source.select(*sides, *(_column(own).alias(f"__key_{i}") for i, own in enumerate(on.values())))
-    same = [target[quote_name(name)] == other[f"__key_{i}"] for i, name in enumerate(on)]
+        rows = _narrowed(table, rows, source, keys)
+    hidden = [F.col("_metadata.file_path").alias(FILE), F.col("_metadata.row_index").alias(PLACE)]
+    own = [_column(name).alias(f"__own_{i}") for i, name in enumerate(keys)]
+    beside = [_column(name) for name in rows.columns if name.lower() not in (SOURCE, TARGET)]
+    target = rows.select(*beside, _struct(rows.columns, TARGET), *hidden, *own)
+    others = [key.alias(f"__key_{i}") for i, key in enumerate(keys.values())]
+    other = source.select(_struct(source.columns, SOURCE), *others)
+    same = [target[f"__own_{i}"] == other[f"__key_{i}"] for i in range(len(keys))]
     joined = target.join(other, reduce(lambda a, b: a & b, same), "full" if by_source else "right")
     if met:
-        _check_once(table, source, joined, list(on.values()))
-    is_met = F.col("source").isNotNull()
+        _check_once(table, source.select(*others), joined)
+    is_met = F.col(SOURCE).isNotNull()
     there = joined.where(F.col(FILE).isNotNull())
     cases = [(each, is_met) for each in met] + [(each, ~is_met) for each in by_source]
-    parts = [_changed(there, cases, rows.schema, source.columns)] if cases else []
+    parts = [_changed(table, there, cases, source.columns)] if cases else []
     if inserts:
-        alone = joined.where(F.col(FILE).isNull()).select("source.*", "source")
+        alone = joined.where(F.col(FILE).isNull())
+        alone = alone.select(
+            *(F.col(SOURCE).getField(n).alias(n) for n in source.columns if n.lower() != SOURCE), SOURCE
+        )
         cases = [(each, F.lit(True)) for each in inserts]
         alone = alone.withColumns({FILE: F.lit(None).cast("string"), PLACE: F.lit(None).cast("bigint")})
-        parts.append(_changed(alone, cases, rows.schema, source.columns))
+        parts.append(_changed(table, alone, cases, source.columns))
     return change_computed(table, reduce(DataFrame.unionByName, parts), "merge", dict(merge.properties))
+
+
+def _keys(table: IcebergTable, rows: DataFrame, source: DataFrame, on: Mapping[str, str]) -> dict[str, Column]:
+    """The table's key columns, and those of the source in their types."""
+    given, keys = arrow_schema(source.schema), dict[str, Column]()
+    for name in source.columns:
+        field_named(name, given, "the rows")  # an error for one that is there twice
+    for target, own in on.items():
+        key, field = field_named(target, table.schema, "the table"), field_named(own, given, "the rows")
+        check_key(key, field.name, key.type if is_same_or_wider(field.type, key.type) else normalize(field.type))
+        column = _column(field.name).cast(rows.schema[key.name].dataType)
+        is_uuid = isinstance(table.version.columns.schema.find_field(key.name).field_type, UUIDType)
+        keys[key.name] = F.lower(column) if is_uuid else column
+    return keys
+
+
+def _struct(names: Sequence[str], side: str) -> Column:
+    return F.struct(*map(_column, names)).alias(side)
 
 
 _KINDS = ("MATCHED", "NOT MATCHED", "NOT MATCHED BY SOURCE")
@@ -76,7 +120,7 @@ _OPERATIONS = {"UPDATE": UPDATED, "DELETE": REMOVED, "INSERT": ADDED}
 
 
 def _changed(
-    rows: DataFrame, cases: Sequence[tuple[ClauseText, Column]], schema: StructType, source: Sequence[str]
+    table: IcebergTable, rows: DataFrame, cases: Sequence[tuple[ClauseText, Column]], source: Sequence[str]
 ) -> DataFrame:
     """The rows that a clause is about, with its values; the first clause whose condition is true decides."""
     conditions = [
@@ -87,13 +131,14 @@ def _changed(
     decided = rows.withColumn("__clause", which).where(F.col("__clause").isNotNull())
     chosen = [F.col("__clause") == i for i in range(len(cases))]
     columns = [_first(chosen, [F.lit(_OPERATIONS[each.action]) for each, _ in cases]).alias(OPERATION)]
-    values = [_values(each, schema.names, source) for each, _ in cases]
-    for field in schema.fields:
+    values = [_values(table, decided, each, source) for each, _ in cases]
+    types = {field.name: field.dataType for field in table.dataframe(rows.sparkSession).schema.fields}
+    for name, kind in types.items():
         own = [
-            each.get(field.name, F.lit(None) if clause.action == "INSERT" else _column(field.name)).cast(field.dataType)
+            each.get(name, (F.lit(None) if clause.action == "INSERT" else F.col(TARGET).getField(name)).cast(kind))
             for each, (clause, _) in zip(values, cases, strict=True)
         ]
-        columns.append(_first(chosen, own).alias(field.name))
+        columns.append(_first(chosen, own).alias(name))
     return decided.select(*columns, FILE, PLACE)
 
 
@@ -104,43 +149,73 @@ def _first(conditions: Sequence[Column], values: Sequence[Column]) -> Column:
     return case
 
 
-def _values(clause: ClauseText, names: Sequence[str], source: Sequence[str]) -> Mapping[str, Column]:
+def _values(table: IcebergTable, rows: DataFrame, clause: ClauseText, source: Sequence[str]) -> dict[str, Column]:
+    """What a clause assigns, in the types of the table; an error for what does not fit, by value where it may."""
     if clause.action == "DELETE":
         return {}
     if clause.values is None:
-        return {_name(name, names): F.col("source").getField(name) for name in source}
-    return {
-        _name(str(name), names): F.expr(value) if isinstance(value, str) else F.lit(value)
-        for name, value in clause.values.items()
-    }
+        values = {_name(name, table): F.col(SOURCE).getField(name) for name in source}
+    else:
+        values = {
+            _name(str(name), table): F.expr(value) if isinstance(value, str) else F.lit(value)
+            for name, value in clause.values.items()
+        }
+    given = arrow_schema(rows.select(*(value.alias(f"value_{i}") for i, value in enumerate(values.values()))).schema)
+    types = {field.name: field.dataType for field in table.dataframe(rows.sparkSession).schema.fields}
+    for (name, value), field in zip(values.items(), given, strict=True):
+        kind, to = normalize(field.type), table.schema.field(name).type
+        if fits(kind, to):
+            values[name] = value.cast(types[name])
+        elif clause.values is not None and is_assignable(kind, to):
+            cast = value.try_cast(types[name])
+            message = F.concat(F.lit(f"{NO_FIT}{name}: "), value.cast("string"))
+            values[name] = F.when(value.isNotNull() & cast.isNull(), F.raise_error(message)).otherwise(cast)
+        else:
+            text = f"column {name!r} is a {type_name(to)} and was given as {type_name(kind)}"
+            raise SchemaError(text, hint="cast it; nothing was written")
+    return values
 
 
-def _narrowed(rows: DataFrame, source: DataFrame, on: Mapping[str, str]) -> DataFrame:
-    """The rows of the table that may meet the source: by its keys where they are few, else by their range."""
-    columns = [_column(own).alias(name) for name, own in on.items()]
-    keys = source.select(*columns).distinct().limit(_MOST_KEYS + 1).toArrow()
-    if keys.num_rows <= _MOST_KEYS:
-        return rows.where(to_sql(keys_of(keys, [(name, name) for name in on]).predicate()))
-    ends = [end(_column(own)) for own in on.values() for end in (F.min, F.max)]
-    values = source.agg(*ends).collect()[0]
-    for i, name in enumerate(on):
-        rows = rows.where(_column(name).between(F.lit(values[2 * i]), F.lit(values[2 * i + 1])))
+def _narrowed(table: IcebergTable, rows: DataFrame, source: DataFrame, keys: Mapping[str, Column]) -> DataFrame:
+    """The rows of the table that may meet the source: by its keys where they are few, else by their range.
+
+    Floats are left to the join, which knows that there are two zeros.
+    """
+    kinds = {name: table.schema.field(name).type for name in keys}
+    exact = [name for name, kind in kinds.items() if not pa.types.is_floating(kind)]
+    if not exact:
+        return rows
+    columns = [keys[name].alias(name) for name in exact]
+    distinct = source.select(*columns).distinct().limit(_MOST_KEYS + 1).toArrow()
+    if distinct.num_rows <= _MOST_KEYS:
+        shown = pa.table({name: as_shown(distinct.column(name).combine_chunks(), kinds[name]) for name in exact})
+        return rows.where(to_sql(keys_of(shown, [(name, name) for name in exact]).predicate()))
+    ends = source.agg(*(end(keys[name]).alias(f"{end.__name__} {name}") for name in exact for end in (F.min, F.max)))
+    (low_and_high,) = ends.toArrow().combine_chunks().to_batches()
+    for i, name in enumerate(exact):
+        low, high = (as_shown(low_and_high.column(2 * i + j), kinds[name]) for j in (0, 1))
+        if low.null_count == 0:
+            rows = rows.where(to_sql(_between(name, kinds[name], from_arrow(low)[0], from_arrow(high)[0])))
     return rows
 
 
-def _check_once(table: IcebergTable, source: DataFrame, joined: DataFrame, keys: Sequence[str]) -> None:
+def _between(name: str, kind: pa.DataType, low: object, high: object) -> Expr:
+    column = Term((name,), kind)
+    return And((Compare(">=", column, Literal(low, kind)), Compare("<=", column, Literal(high, kind))))
+
+
+def _check_once(table: IcebergTable, keys: DataFrame, joined: DataFrame) -> None:
     """An error when a row of the table is met by several rows of the source."""
-    several = source.groupBy(*map(_column, keys)).count().where("count > 1").limit(1)
-    if not several.take(1):
+    if not keys.groupBy(*keys.columns).count().where("count > 1").take(1):
         return
-    places = joined.where(F.col(FILE).isNotNull() & F.col("source").isNotNull()).groupBy(FILE, PLACE).count()
+    places = joined.where(F.col(FILE).isNotNull() & F.col(SOURCE).isNotNull()).groupBy(FILE, PLACE).count()
     if places.where("count > 1").take(1):
         message = f"a row of {table.name} is met by several of the rows"
         raise LakeError(message, hint="give one row for each key; nothing was written")
 
 
-def _name(name: str, names: Sequence[str]) -> str:
-    return str(field_named(name, pa.schema([(each, pa.null()) for each in names]), "the table").name)
+def _name(name: str, table: IcebergTable) -> str:
+    return str(field_named(name, table.schema, "the table").name)
 
 
 def _column(name: str) -> Column:
