@@ -150,9 +150,9 @@ def property_updates(metadata: TableMetadata, new: Mapping[str, str], gone: Sequ
 
 def replanned(table: IcebergTable, work: Callable[[IcebergTable], T], hint: str = "try again") -> T:
     """What `work` gives for a version of a table, and for the newest one again when other writers overtook it."""
-    for attempt in range(_PLANS):
-        if attempt > 1:  # no two writers wait alike, so that one of them is done before the next begins
-            time.sleep(uniform(0, min(_LONGEST_WAIT, 0.02 * 2**attempt)))
+    for attempt in count():
+        wait_for_others(table.name, attempt, hint)
+        if attempt > 1:
             table = replace(table, table=fresh(table.table))
         try:
             return work(table)
@@ -165,7 +165,15 @@ def replanned(table: IcebergTable, work: Callable[[IcebergTable], T], hint: str 
             if not has_moved_on(table.table, newest):  # else files of a snapshot that expired are gone
                 raise
         table = replace(table, table=newest)
-    raise ConflictError(f"{table.name} was changed by other writers during all of {_PLANS} attempts", hint=hint)
+    raise AssertionError  # attempts are counted by `wait_for_others`
+
+
+def wait_for_others(name: str, attempt: int, hint: str) -> None:
+    """Wait before an attempt to plan again: no two writers wait alike, so that one is done before the next begins."""
+    if attempt >= _PLANS:
+        raise ConflictError(f"{name} was changed by other writers during all of {_PLANS} attempts", hint=hint)
+    if attempt > 1:
+        time.sleep(uniform(0, min(_LONGEST_WAIT, 0.02 * 2**attempt)))
 
 
 def update(

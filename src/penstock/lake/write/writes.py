@@ -73,6 +73,19 @@ def add_files(table: IcebergTable, files: Sequence[WrittenFile], properties: dic
     return _add(table, Change("append", files, properties=properties))
 
 
+def add_computed(base: IcebergTable, data: Any) -> Done:
+    """Add rows that were computed from a version of the table itself, as those of a merge that only inserts.
+
+    `Overtaken` when others have changed the table since.
+    """
+    job, data = prepare_for(base, data)
+    files = produce(job, data)
+    if not files:
+        return Done(base.table, WriteResult())
+    touches = _reads_other_files(base, job, all_files, "merge")
+    return _add(base, Change("append", files, base=base.version.snapshot_id, touches=touches))
+
+
 def add_batch(table: IcebergTable, files: Sequence[WrittenFile], batch: StreamBatch) -> bool:
     """Commit the files of a micro-batch; False when the table has it already, and then they are removed."""
     try:

@@ -20,7 +20,7 @@ from penstock.errors import (
     TableExistsError,
     TableNotFoundError,
 )
-from penstock.lake.commit.commit import Overtaken
+from penstock.lake.commit.commit import Overtaken, wait_for_others
 from penstock.spark.catalog.lakes import attached_lake, open_lake
 from penstock.spark.catalog.metadata_tables import metadata_table
 from penstock.spark.catalog.new_tables import as_new_table, create_table
@@ -48,10 +48,7 @@ _KINDS: dict[type[PenstockError], str] = {
     NamespaceNotEmptyError: "namespace-not-empty",
 }
 _NEEDLESS = "files have their statistics and partitions from every write"
-_ROWS = "use DELETE and INSERT, or table.overwrite(rows, where=…)"
 _INSTEAD = {
-    "UPDATE": _ROWS,
-    "MERGE INTO": _ROWS,
     "ADD PARTITION": "insert rows: partitions exist as long as they have some",
     "DROP PARTITION": "write DELETE FROM … WHERE",
     "TRUNCATE PARTITION": "write DELETE FROM … WHERE",
@@ -199,6 +196,7 @@ class Catalog:
         rows = DataFrame(frame, self._session(frame.sparkSession()))
         statement = request.get("statement")
         opened = handles.get(request["handle"])
+        wait_for_others(opened.name, request["attempt"], "nothing was changed; try again when they are done")
         try:
             with clear_nulls(opened.name):
                 opened.change(request["mode"], None if statement is None else json.loads(statement), rows)

@@ -2,7 +2,8 @@
 
 The condition of a DELETE arrives as Catalyst's expression. Where Penstock can evaluate it exactly, files are planned
 and rewritten as `table.delete(…)` does it. Otherwise, for subqueries and functions that only Spark knows, Spark says
-which rows go, as it does for UPDATE and MERGE (`computed_changes.py`).
+which rows go, as it does for UPDATE and MERGE (`computed_changes.py`). A MERGE that only inserts is an INSERT to Spark,
+of rows that an anti join with the table has chosen; it is computed again, too, when others change the table meanwhile.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.errors import EvaluationError, LakeError
 from penstock.expr.kernels.evaluate import unevaluable
 from penstock.expr.tree import Expr
+from penstock.lake.write.writes import add_computed
 from penstock.spark.catalog.computed_changes import change_computed
 from penstock.spark.scan.translate import translate
 from penstock.tables.iceberg.iceberg_table import IcebergTable
@@ -37,7 +39,9 @@ def change_rows(
         _overwrite(table, statement, rows)
     else:
         assert isinstance(loaded, IcebergTable)
-        if statement["kind"] == "delete":
+        if statement["kind"] == "insert":
+            add_computed(loaded, rows)
+        elif statement["kind"] == "delete":
             _delete(table, loaded, statement, rows)
         else:
             change_computed(loaded, rows, statement["kind"], {})

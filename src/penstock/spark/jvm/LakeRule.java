@@ -16,8 +16,10 @@ import org.apache.spark.sql.catalyst.expressions.KnownNotNull;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.optimizer.ReplaceExpressions$;
+import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
@@ -75,6 +77,13 @@ public class LakeRule extends Rule {
         return carried((DataSourceV2Relation) target(overwrite), table, "dynamic", null, overwrite.query());
       }
     }
+    if (plan instanceof AppendData && ((AppendData) plan).write().isEmpty()) {
+      AppendData append = (AppendData) plan;
+      LakeTable table = table(target(append));
+      if (table != null && insertsNew(append.query(), table)) {
+        return carried((DataSourceV2Relation) target(append), table, "insert", null, query(append.analyzedQuery(), append));
+      }
+    }
     if (plan instanceof V2WriteCommand && target((V2WriteCommand) plan) instanceof DataSourceV2Relation
         && ((DataSourceV2Relation) target((V2WriteCommand) plan)).table() instanceof LakeTable) {
       return plan; // Spark plans the query again when Python writes its rows
@@ -122,6 +131,33 @@ public class LakeRule extends Rule {
       table = ((RowLevelOperationTable) table).table();
     }
     return table instanceof LakeTable && !(table instanceof LakeTable.Carrier) ? (LakeTable) table : null;
+  }
+
+  /** Whether rows are added that an anti join with the table itself has chosen: what a MERGE with inserts alone is. */
+  private static boolean insertsNew(LogicalPlan query, LakeTable target) {
+    if (query instanceof Join && ((Join) query).joinType().sql().equals("LEFT ANTI")
+        && reads(((Join) query).right(), target)) {
+      return true;
+    }
+    for (int i = 0; i < query.children().size(); i++) {
+      if (insertsNew((LogicalPlan) query.children().apply(i), target)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static boolean reads(LogicalPlan plan, LakeTable target) {
+    LakeTable table = table(plan);
+    if (table != null && table.name().equals(target.name())) {
+      return true;
+    }
+    for (int i = 0; i < plan.children().size(); i++) {
+      if (reads((LogicalPlan) plan.children().apply(i), target)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** The target of a statement, where Spark has put its cached rows in its place. */

@@ -102,14 +102,14 @@ public class LakeWrite implements SupportsOverwriteV2, V1Write, InsertableRelati
     SparkSession session = (SparkSession) rows.sparkSession();
     LogicalPlan plan = ((org.apache.spark.sql.classic.Dataset) rows).queryExecution().analyzed();
     LakeTable version = (LakeTable) table;
-    while (true) {
+    for (int attempt = 0;; attempt++) {
       Narrowed narrowed = new Narrowed(session, version.name());
       try {
         LogicalPlan less = narrowed.plan(plan);
         if (less != plan) {
           less.setAnalyzed();
         }
-        if (write(version, less == plan ? rows : Dataset$.MODULE$.ofRows(session, less))) {
+        if (write(version, less == plan ? rows : Dataset$.MODULE$.ofRows(session, less), attempt)) {
           return;
         }
       } finally {
@@ -123,8 +123,9 @@ public class LakeWrite implements SupportsOverwriteV2, V1Write, InsertableRelati
   }
 
   /** False when other writers were faster, and the rows have to be computed again. */
-  private boolean write(LakeTable version, Dataset rows) {
+  private boolean write(LakeTable version, Dataset rows, int attempt) {
     Message message = new Message("write", lake).with("handle", version.handle).with("mode", mode);
+    message.with("attempt", Integer.valueOf(attempt));
     String held = Questions.hold(rows);
     try {
       return !message.with("rows", held).with("statement", statement).ask().has("again");
