@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,8 @@ import pytest
 
 import penstock
 from penstock.errors import LakeError, SchemaError
+from penstock.lake.commit import commit
+from penstock.lake.write import writes
 from penstock.spark.catalog import computed_changes
 from penstock.spark.write import merge_frames
 
@@ -247,3 +250,73 @@ def test_keys_of_a_dataframe_find_their_files(
     nulls = keys.count("NULL")
     assert (result.rows_updated, result.rows_added) == (len(keys) - nulls, nulls)
     assert table.count("n >= 100") == len(keys) - nulls
+
+
+def after_another(write: Callable[..., Any], other: Callable[[], Any]) -> Callable[..., Any]:
+    """What writes, after another writer has committed once."""
+    waiting = [other]
+
+    def slow(*arguments: Any) -> Any:
+        while waiting:
+            waiting.pop()()
+        return write(*arguments)
+
+    return slow
+
+
+@pytest.mark.parametrize("level", ["serializable", "snapshot"])
+def test_a_merge_in_sql_that_only_inserts_meets_rows_that_others_add_meanwhile(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: str
+) -> None:
+    lake = penstock.connect(tmp_path / "lake")
+    table = lake.create_table("web.once", "id bigint, v string", properties={"write.merge.isolation-level": level})
+    table.append(pa.table({"id": [1], "v": ["old"]}))
+    spark.sql("SELECT * FROM VALUES (1L, 'new'), (2L, 'new'), (3L, 'new') AS s(id, v)").createOrReplaceTempView("once")
+
+    def reopened() -> Any:
+        return penstock.connect(tmp_path / "lake").table("web.once")
+
+    merges = [
+        "WHEN NOT MATCHED THEN INSERT *",
+        "WHEN NOT MATCHED AND s.id = 2 THEN INSERT (id, v) VALUES (s.id, 'two') WHEN NOT MATCHED THEN INSERT *",
+        "WHEN MATCHED AND t.v = 'none' THEN DELETE WHEN NOT MATCHED THEN INSERT *",
+    ]
+    for merge in merges:
+        table.overwrite(pa.table({"id": [1], "v": ["old"]}))
+        slow = after_another(writes.produce, lambda: reopened().append(pa.table({"id": [2], "v": ["other"]})))
+        with monkeypatch.context() as patch:
+            patch.setattr(writes, "produce", slow)
+            patch.setattr(computed_changes, "produce", slow)
+            patch.setattr(computed_changes, "_COLLECTED_ROWS", 0)
+            lake.sql(f"MERGE INTO web.once t USING once s ON t.id = s.id {merge}", spark)
+        counts = table.refresh().arrow().column("id").value_counts().to_pylist()
+        twos = 1 if level == "serializable" else 2
+        assert {each["values"]: each["counts"] for each in counts} == {1: 1, 2: twos, 3: 1}, merge
+
+
+def test_a_statement_that_others_overtake_again_and_again_is_an_error(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commit, "_PLANS", 3)
+    lake = penstock.connect(tmp_path / "lake")
+    table = lake.create_table("web.busy", "id bigint, v int")
+    table.append(pa.table({"id": [1], "v": pa.array([0], pa.int32())}))
+
+    def overtaken(*arguments: Any, **named: Any) -> Any:
+        raise commit.Overtaken
+
+    monkeypatch.setattr(computed_changes, "change_once", overtaken)
+    with pytest.raises(Exception, match=r"web\.busy was changed by other writers during all of 3 attempts"):
+        lake.sql("UPDATE web.busy SET v = 1 WHERE id = 1", spark)
+    assert table.refresh().arrow().to_pylist() == [{"id": 1, "v": 0}]
+
+
+def test_a_merge_adds_the_columns_of_its_source_with_schema_evolution(spark: SparkSession, tmp_path: Path) -> None:
+    lake = penstock.connect(tmp_path / "lake")
+    table = lake.create_table("web.wider", "id bigint, v int, s struct<x: int>")
+    table.append(pa.table({"id": [1, 2], "v": [1, 2], "s": [{"x": 1}, None]}).cast(table.schema))
+    source = "(SELECT 2L AS id, 5000000000L AS v, named_struct('x', 7, 'y', 'new') AS s, 'more' AS note)"
+    merge = f"MERGE WITH SCHEMA EVOLUTION INTO web.wider t USING {source} u ON t.id = u.id"
+    lake.sql(f"{merge} WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *", spark)
+    assert [str(f.type) for f in table.refresh().schema][:2] == ["int64", "int64"]
+    assert table.arrow("id = 2").to_pylist() == [{"id": 2, "v": 5000000000, "s": {"x": 7, "y": "new"}, "note": "more"}]

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from penstock.errors import LakeError
 from penstock.expr.tree import Expr, Lookup
 from penstock.lake.advise.advice import Advice
 from penstock.lake.advise.advise import advise
@@ -137,6 +138,11 @@ class ManagedTable(EvolvingTable, VersionedTable):
         """Set and remove properties; the rules have methods of their own."""
         file_format({**self.table.metadata.properties, **new})
         check_modes(new)
+        if new.get("format-version", str(self.table.metadata.format_version)) != str(
+            self.table.metadata.format_version
+        ):
+            message = f"the format version of {self.name} cannot be changed"
+            raise LakeError(message, hint="create a table with it, and insert the rows")
         with clear_errors("the catalog", {}):
             table, failure = self._writable().table, "the properties of {} could not be set"
             self._move(change_metadata(table, lambda metadata: property_updates(metadata, new, removed), failure))

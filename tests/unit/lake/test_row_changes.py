@@ -358,3 +358,30 @@ def test_statistics_of_a_table_with_deletes_are_right(tmp_path: Path) -> None:
     assert table.count("id > 1") == 1
     (a, b) = table.partitions().sort_by("app").to_pylist()
     assert [(row["files"], row["deletes"]) for row in (a, b)] == [(1, 1), (1, 1)]
+
+
+def test_tables_of_version_3_are_refused_by_name_and_left_as_they_are(tmp_path: Path) -> None:
+    import json
+    from urllib.parse import urlsplit
+
+    with pytest.raises(LakeError, match="tables of format version 3 can be read and not written yet"):
+        managed_table(tmp_path, "id bigint", properties={"format-version": "3"})
+    table = managed_table(tmp_path, "id bigint, n bigint", properties=ON_READ)
+    with pytest.raises(LakeError, match=r"the format version of web.t cannot be changed"):
+        table.set_properties({"format-version": "3"})
+    table.append(pa.table({"id": [1, 2], "n": [0, 0]}))
+    path = Path(urlsplit(table.table.metadata_location).path)  # as another engine upgrades it
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format-version": 3, "next-row-id": 0}))
+    table = reopened(tmp_path)
+    files = sorted(tmp_path.rglob("*"))
+    changes: list[Any] = [
+        lambda: table.delete("id = 1"),
+        lambda: table.update({"n": 1}),
+        lambda: table.upsert(pa.table({"id": [1]}), on="id"),
+        lambda: table.compact(),
+    ]
+    for change in changes:
+        with pytest.raises(LakeError, match="the table has format version 3, which can be read and not written yet"):
+            change()
+    assert sorted(tmp_path.rglob("*")) == files
+    assert table.count() == 2

@@ -86,13 +86,18 @@ def read_entries(manifest: ManifestFile, io: FileIO) -> list[ManifestEntry]:
     return [_inherit_from_manifest(entry, manifest) for entry in live]
 
 
+def check_format_version(metadata: TableMetadata) -> None:
+    """An error for a table that is not written: PyIceberg writes no manifests and no metadata of format version 3."""
+    if metadata.format_version > 2:
+        message = f"the table has format version {metadata.format_version}, which can be read and not written yet"
+        raise LakeError(message, hint="write it with another engine, or make a table of version 2")
+
+
 class Manifests:
     """Writes the manifests of one snapshot."""
 
     def __init__(self, metadata: TableMetadata, io: FileIO, folder: str, snapshot_id: int) -> None:
-        if metadata.format_version > 2:
-            message = f"the table has format version {metadata.format_version}, which can be read and not written yet"
-            raise LakeError(message, hint="write it with another engine, or make a table of version 2")
+        check_format_version(metadata)
         self.metadata, self._io, self._folder, self._snapshot_id = metadata, io, folder, snapshot_id
         self.paths: list[str] = []
 

@@ -27,6 +27,7 @@ from penstock.lake.commit.commit import (
     replanned,
     undone_on_failure,
 )
+from penstock.lake.commit.manifest_writer import check_format_version
 from penstock.lake.commit.snapshot import Change, StreamBatch, folder_of
 from penstock.lake.layout.live_files import LiveFile, live_files, logical_sizes
 from penstock.lake.layout.table_layout import layout_of, missing_spec
@@ -227,6 +228,7 @@ def prepare_for(table: IcebergTable, data: Any) -> tuple[WriteJob, Any]:
 def prepare(table: IcebergTable, *, files: Sequence[LiveFile] | None = None) -> WriteJob:
     """All that writing needs to know of a table; sidecars and the coarse spec are made when they are not there yet."""
     file_format(table.table.metadata.properties)
+    check_format_version(table.table.metadata)
     now = with_sidecars(table.table)
     while missing_spec(now.metadata):
         # Another writer may add it at the same time, or change the rule, which asks for another one then.

@@ -77,11 +77,12 @@ public class LakeRule extends Rule {
         return carried((DataSourceV2Relation) target(overwrite), table, "dynamic", null, overwrite.query());
       }
     }
-    if (plan instanceof AppendData && ((AppendData) plan).write().isEmpty()) {
-      AppendData append = (AppendData) plan;
+    if (plan instanceof AppendData || plan.getClass().getSimpleName().equals("InsertOnlyMerge")) { // from Spark 4.2 on
+      V2WriteCommand append = (V2WriteCommand) plan;
       LakeTable table = table(target(append));
-      if (table != null && insertsNew(append.query(), table)) {
-        return carried((DataSourceV2Relation) target(append), table, "insert", null, query(append.analyzedQuery(), append));
+      if (table != null && option(append, "write").isEmpty() && insertsNew(append.query(), table)) {
+        LogicalPlan query = query(option(append, "analyzedQuery"), append);
+        return carried((DataSourceV2Relation) target(append), table, "insert", null, query);
       }
     }
     if (plan instanceof V2WriteCommand && target((V2WriteCommand) plan) instanceof DataSourceV2Relation
@@ -131,6 +132,15 @@ public class LakeRule extends Rule {
       table = ((RowLevelOperationTable) table).table();
     }
     return table instanceof LakeTable && !(table instanceof LakeTable.Carrier) ? (LakeTable) table : null;
+  }
+
+  /** An argument that classes have and their interface has not. */
+  private static scala.Option option(V2WriteCommand write, String name) {
+    try {
+      return (scala.Option) write.getClass().getMethod(name, new Class[0]).invoke(write, new Object[0]);
+    } catch (ReflectiveOperationException error) {
+      return scala.Option.empty();
+    }
   }
 
   /** Whether rows are added that an anti join with the table itself has chosen: what a MERGE with inserts alone is. */

@@ -123,6 +123,11 @@ public class LakeTable
     all.add(TableCapability.STREAMING_WRITE);
     all.add(TableCapability.OVERWRITE_DYNAMIC); // `LakeRule` sends it to Python, though Spark wants to see the next one
     all.add(TableCapability.BATCH_WRITE);
+    for (int i = 0; i < TableCapability.values().length; i++) {
+      if (TableCapability.values()[i].name().equals("AUTOMATIC_SCHEMA_EVOLUTION")) { // not in every Spark
+        all.add(TableCapability.values()[i]); // MERGE WITH SCHEMA EVOLUTION: Spark asks for columns before it writes
+      }
+    }
     if (statement != null) {
       all.add(TableCapability.ACCEPT_ANY_SCHEMA);
     }
