@@ -1884,17 +1884,24 @@ SELECT id, app, source, target FROM t ORDER BY id;
 -> 1 | a | new | one
 
 -- group: rows_widened
-CREATE TABLE t (id bigint, v int, s struct<x: int>) USING iceberg TBLPROPERTIES ('write.spark.accept-any-schema' = 'false');
+CREATE TABLE t (id bigint, v int, s struct<x: int>) USING iceberg;
 INSERT INTO t VALUES (1, 1, named_struct('x', 1)), (2, 2, NULL);
 MERGE WITH SCHEMA EVOLUTION INTO t USING (SELECT 2L AS id, 'two' AS note) u ON t.id = u.id WHEN MATCHED THEN UPDATE SET note = u.note WHEN NOT MATCHED THEN INSERT (id, note) VALUES (u.id, u.note);
 SELECT * FROM t ORDER BY id;
+-> 1 | 1 | (x=1) | NULL
+-> 2 | 2 | NULL | two
 MERGE WITH SCHEMA EVOLUTION INTO t USING (SELECT * FROM VALUES (1L, 5000000000L, named_struct('x', 9, 'y', 'inside'), 'one', true), (3L, 3L, NULL, 'three', NULL) AS v(id, v, s, note, flag)) u ON t.id = u.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
 SELECT id, v, s, note, flag FROM t ORDER BY id;
+-> 1 | 5000000000 | (x=9, y=inside) | one | true
+-> 2 | 2 | NULL | two | NULL
+-> 3 | 3 | NULL | three | NULL
 MERGE INTO t USING (SELECT 1L AS id, 2L AS v, CAST(NULL AS struct<x: int, y: string>) AS s, 'n' AS note, false AS flag, 1 AS ignored) u ON t.id = u.id WHEN MATCHED THEN UPDATE SET *;
 SELECT * FROM t WHERE id = 1;
+-> 1 | 2 | NULL | n | false
 MERGE WITH SCHEMA EVOLUTION INTO t USING (SELECT 1L AS id, 'text' AS v) u ON t.id = u.id WHEN MATCHED THEN UPDATE SET v = u.v;
 -> error
 SELECT count(*) FROM t;
+-> 3
 
 -- group: rows_evolved
 CREATE TABLE t (id bigint, old string, n int, gone int) USING iceberg PARTITIONED BY (old);

@@ -385,3 +385,60 @@ def test_tables_of_version_3_are_refused_by_name_and_left_as_they_are(tmp_path: 
             change()
     assert sorted(tmp_path.rglob("*")) == files
     assert table.count() == 2
+
+
+LAID_OUT: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "partitioned": {"partition_by": ["app"]},
+    "coalesced": {"partition_by": ["day(ts)", "app"], "coalesce": ["app"]},
+    "shredded": {"shred": {"m": ["a"]}},
+}
+
+
+@pytest.mark.parametrize("layout", LAID_OUT)
+def test_only_files_that_can_hold_a_match_are_opened(
+    tmp_path: Path, mode: dict[str, str], layout: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from penstock.tables.iceberg.scan.reader import Reader
+
+    schema = "id bigint, app string, ts timestamp, m map<string, string>, n bigint"
+    table = managed_table(tmp_path, schema, properties=mode, **LAID_OUT[layout])
+    for i in range(10):
+        rows = {
+            "id": [10 * i, 10 * i + 9],
+            "app": [f"app{i}", f"app{9 - i}"] if layout == "coalesced" else [f"app{i}"] * 2,
+            "ts": pa.array([i * 86_400_000_000] * 2, pa.timestamp("us", "UTC")),
+            "m": pa.array([[("a", f"{i}")], [("b", f"{i}")]], pa.map_(pa.string(), pa.string())),
+            "n": [0, 0],
+        }
+        table.append(pa.table(rows))
+    assert len(paths(table)) == 10
+    opened: list[str] = []
+    read = Reader._read
+
+    def counted(self: Any, path: str, *arguments: Any) -> Any:
+        opened.append(path)
+        return read(self, path, *arguments)
+
+    monkeypatch.setattr(Reader, "_read", counted)
+    by_app = 2 if layout == "coalesced" else 1  # app3 lies in two days
+    changes: list[tuple[Any, int, int]] = [
+        # a change, and how many files it opens and changes
+        (lambda: table.update({"n": "n + 1"}, where="id = 39"), 1, 1),
+        (lambda: table.upsert(pa.table({"id": [39, 40, 1000], "n": [7, 7, 7]}), on="id"), 2, 2),
+        (lambda: table.update({"n": 1}, where="app = 'app3' AND id < 1000"), by_app, by_app),
+        (lambda: table.update({"n": 2}, where="id = 35"), 1, 0),
+        (lambda: table.merge(pa.table({"id": [20, 5]}), on="id").when_not_matched_insert().execute(), 2, 0),
+        (lambda: table.delete("id = 69"), 1, 1),
+    ]
+    if layout == "shredded":
+        changes.append((lambda: table.update({"n": 3}, where="m['a'] = '8'"), 1, 1))
+    base = table.version.snapshot_id
+    for number, (change, files, changed) in enumerate(changes):
+        table.rollback(base)
+        before = {task.path: task.deletes for task in table.plan().files}
+        opened.clear()
+        change()
+        assert len(set(opened)) == files, number
+        after = {task.path: task.deletes for task in table.plan().files}
+        assert sum(before[path] != after.get(path) for path in before) == changed, number

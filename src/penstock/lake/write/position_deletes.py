@@ -1,14 +1,14 @@
 """Merge on read: files stay as they are, and files beside them say which of their rows are gone.
 
-A position delete file is about the files of one partition. Its rows are in the order of files and places, as Iceberg
-wants them.
+A position delete file is about one data file: its bounds say which, so that no other file is taken for one with deleted
+rows, read with it, and compacted for it. Its rows are in the order of their places, as Iceberg wants them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from operator import itemgetter
 from uuid import uuid4
 
 import numpy as np
@@ -18,16 +18,15 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
 from penstock.lake.layout.coalesce import as_stored
-from penstock.lake.layout.slots import partition_key
-from penstock.lake.layout.table_layout import Tuple
 from penstock.lake.write.arrangement import write_rows
-from penstock.lake.write.data_files import WriteJob, WrittenFile, file_format
+from penstock.lake.write.data_files import WriteJob, WrittenFile, discard, file_format
 from penstock.lake.write.rewrite import Rewritten, read_effect
 from penstock.lake.write.row_change import Places, RowChange
 from penstock.prune.file_task import FileTask
 from penstock.storage.storage import clear_storage_errors
 from penstock.tables.iceberg.scan.reader import Reader
 
+_AT_ONCE = 8
 # Iceberg's reserved fields.
 _SCHEMA = Schema(
     NestedField(2147483546, "file_path", StringType(), required=True),
@@ -67,30 +66,27 @@ class Mark:
 def write_position_deletes(
     job: WriteJob, reader: Reader, marked: Iterable[tuple[FileTask, Places]]
 ) -> list[WrittenFile]:
-    """Delete files for rows of some files, one for each partition."""
-    by_partition: dict[tuple[int, Tuple], tuple[Tuple, list[tuple[str, Places]]]] = {}
-    for task, places in marked:
-        assert task.spec_id is not None
-        partition = tuple(as_stored(value, kind) for value, kind in reader.partition(task))
-        key = (task.spec_id, partition_key(partition))
-        by_partition.setdefault(key, (partition, []))[1].append((task.path, np.unique(places)))
-    return [
-        _write(job, spec_id, partition, sorted(files, key=itemgetter(0)))
-        for (spec_id, _), (partition, files) in by_partition.items()
-    ]
+    """A delete file for the rows of each file; on failure nothing is left."""
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="penstock-deletes") as pool:
+        writes = [pool.submit(_write, job, reader, task, np.unique(places)) for task, places in marked]
+    failed = next((write.exception() for write in writes if write.exception() is not None), None)
+    if failed is not None:
+        discard(job.io, [write.result() for write in writes if write.exception() is None])
+        raise failed
+    return [write.result() for write in writes]
 
 
-def _write(job: WriteJob, spec_id: int, partition: Tuple, files: Sequence[tuple[str, Places]]) -> WrittenFile:
-    counts = [len(places) for _, places in files]
-    paths = pa.array([path for path, _ in files]).take(pa.array(np.repeat(np.arange(len(files)), counts)))
-    places = pa.array(np.concatenate([places for _, places in files]), pa.int64())
+def _write(job: WriteJob, reader: Reader, task: FileTask, places: Places) -> WrittenFile:
+    assert task.spec_id is not None
+    partition = tuple(as_stored(value, kind) for value, kind in reader.partition(task))
     columns = schema_to_pyarrow(_SCHEMA, include_field_ids=True)
+    rows = [pa.array([task.path], columns.field(0).type).take(pa.array(np.zeros(len(places), np.int64))), places]
     form = file_format(job.properties)
     writer = form.table_writer(_SCHEMA, {"write.metadata.metrics.default": "full"})
     url = f"{job.folder}/{uuid4().hex}-deletes.{form.name}"
     with clear_storage_errors(f"files in {job.folder} cannot be written"), job.io.new_output(url).create() as sink:
         file = writer.open(sink, columns, frozenset())
-        file.write(pa.table([paths.cast(columns.field(0).type), places], schema=columns))
+        file.write(pa.table(rows, schema=columns))
         file.close()
         size = sink.tell()
-    return WrittenFile(url, spec_id, partition, size, file.statistics(), is_delete=True)
+    return WrittenFile(url, task.spec_id, partition, size, file.statistics(), is_delete=True)

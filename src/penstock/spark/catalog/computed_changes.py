@@ -96,7 +96,7 @@ def _change_in_tasks(
         removed = there.where(F.col(OPERATION) == REMOVED).select(FILE, PLACE).distinct().count()
     rows_changed = {"added": counts.get(ADDED, 0), "updated": counts.get(UPDATED, 0), "removed": removed}
     if merges_on_read(job.properties, base.version.metadata.format_version, command):
-        marked = _by_file(base, there.select(FILE, PLACE).toArrow())
+        marked = _by_file(base, there.groupBy(FILE).agg(F.collect_set(PLACE).alias(PLACE)).toArrow())
         written = produce(job, new) if new is not None else []
         return mark_rows(base, job, marked, written, rows_changed, command, properties)
     urls = [row[0] for row in there.select(FILE).distinct().collect()]
@@ -109,12 +109,10 @@ def _change_in_tasks(
 
 
 def _by_file(base: IcebergTable, rows: pa.Table) -> dict[str, Places]:
-    """The places of rows by the table's path of their file."""
-    files = rows.column(FILE).combine_chunks().dictionary_encode()
-    of_row = files.indices.to_numpy(zero_copy_only=False)
-    places, urls = rows.column(PLACE).to_numpy(), files.dictionary.to_pylist()
+    """The places of rows by the table's path of their file; of each file there is one list."""
+    urls = rows.column(FILE).to_pylist()
     paths = paths_of(base, urls)
-    return {paths[url]: places[of_row == i] for i, url in enumerate(urls)}
+    return {paths[url]: places.values.to_numpy() for url, places in zip(urls, rows.column(PLACE), strict=True)}
 
 
 @contextmanager
