@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 import sqlglot
@@ -378,6 +379,46 @@ def test_table_with_position_deletes_of_icebergs_runtime_is_read_alike(
     written.overwrite(some_rows(5), "TRUE")
     assert told_files(written) == live_files(written)
     assert live_files(written)[1] == 0, "no delete file outlives the data that it is about"
+
+
+def test_rows_that_penstock_marks_are_read_alike_by_all_engines(lake: penstock.Lake, court: Court) -> None:
+    written = by_day_and_app(lake, "marked")
+    on_read = {f"write.{command}.mode": "merge-on-read" for command in ("delete", "update", "merge")}
+    written.table.set_properties(on_read)
+    ours = files_of(written)
+    written.delete("app IN ('a3', '[#small]', 'shop') AND n < 50")
+    assert files_of(written) <= ours, "one has no row left, and goes whole"
+    ours = files_of(written)
+    assert {task.logical is None for task in written.table.plan().files if task.deletes} == {True, False}
+    court.agree(written, FEW)
+    where = "app IN ('shop', 'a5') AND n > 20"
+    changed = written.model.matching(where)
+    written.table.update({"n": 17, "app": "'[#small]'"}, where=where)
+    written.model.delete(where)
+    values = {"n": pa.array([17] * len(changed)), "app": pa.array(["[#small]"] * len(changed))}
+    for name, column in values.items():
+        changed = changed.set_column(changed.schema.get_field_index(name), name, column)
+    written.model.append(changed.cast(written.model.rows.schema))
+    new = pa.concat_tables([some_rows(1, 12), some_rows(9, 3)])
+    result = written.table.upsert(new, on="id")
+    assert (result.rows_added + result.rows_updated, result.files_removed) == (15, 0)
+    written.model.delete("id IN (" + ", ".join(map(str, new["id"].to_pylist())) + ")")
+    written.model.append(new)
+    written.remember()
+    assert ours <= files_of(written)
+    court.agree(written)
+    where = "app IN ('a4', '[#small]') AND n < 60"
+    runtime(court, written, f"DELETE FROM {{t}} WHERE {where}")  # which writes delete files too
+    written.model.delete(where)
+    written.remember()
+    court.agree(written, FEW)
+    assert told_files(written) == live_files(written)
+    done = written.compact()
+    assert done.delete_files_removed > 3
+    assert live_files(written)[1] == 0
+    assert told_files(written) == live_files(written)
+    court.agree(written, FEW)
+    court.agree_on_the_past(written)
 
 
 @pytest.mark.slow
