@@ -224,11 +224,16 @@ def test_a_merge_of_a_dataframe_follows_the_rules_of_arrow_rows(
     ("kind", "keys"),
     [
         ("timestamp", ["TIMESTAMP'2026-10-25 00:30:00 UTC'", "TIMESTAMP'2026-10-25 01:30:00 UTC'", "NULL"]),
-        ("timestamp_ntz", ["TIMESTAMP_NTZ'2026-10-25 02:30:00'", "TIMESTAMP_NTZ'1900-01-01 00:00:00'"]),
         ("double", ["0.0D", "-0.0D", "double('NaN')", "1.5D"]),
-        ("binary", ["X''", "X'FF'", "NULL"]),
-        ("decimal(20,3)", ["1.500", "-2.000"]),
-        ("date", ["DATE'1969-12-31'", "DATE'2026-01-01'"]),
+        *(
+            pytest.param(kind, keys, marks=pytest.mark.slow)
+            for kind, keys in {
+                "timestamp_ntz": ["TIMESTAMP_NTZ'2026-10-25 02:30:00'", "TIMESTAMP_NTZ'1900-01-01 00:00:00'"],
+                "binary": ["X''", "X'FF'", "NULL"],
+                "decimal(20,3)": ["1.500", "-2.000"],
+                "date": ["DATE'1969-12-31'", "DATE'2026-01-01'"],
+            }.items()
+        ),
     ],
 )
 def test_keys_of_a_dataframe_find_their_files(

@@ -70,8 +70,13 @@ OTHERS: dict[str, tuple[Write, list[tuple[int, int]]]] = {
 }
 
 
+SELDOM = {"updates a row beside it", "merges the row"}
+
+
 @pytest.mark.parametrize("isolation", ["serializable", "snapshot"])
-@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize(
+    "other", [pytest.param(each, marks=[pytest.mark.slow] if each in SELDOM else []) for each in OTHERS]
+)
 def test_changes_of_one_file_at_once_are_both_there(
     tmp_path: Path, mode: dict[str, str], isolation: str, other: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
