@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -188,7 +189,8 @@ def _reads_other_files(
     """Whether the files that a command has read are others in a newer version; None where that is no matter."""
     if not is_serializable(job.properties, command):
         return None
-    return lambda newest: files_read(replace(base, table=newest, snapshot=None)) != files_read(base)
+    known = cache(partial(files_read, base))
+    return lambda newest: files_read(replace(base, table=newest, snapshot=None)) != known()
 
 
 def delete(table: IcebergTable, where: str | Expr, properties: dict[str, str]) -> Done:
