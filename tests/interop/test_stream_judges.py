@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import penstock
-from penstock.lake.commit.snapshot import StreamBatch
+from penstock.lake.commit.once import StreamBatch
 from penstock.lake.write import writes as write
 from penstock.stream.feed import Limit
 from penstock.stream.stream_options import as_options

@@ -16,12 +16,11 @@ from penstock.cli.table_commands import as_snapshot, print_rows
 from penstock.progress import counted, progress
 
 _snapshot = click.option("--snapshot", help="A snapshot's id, a time, a tag or a branch; the current one by default.")
-_branch = click.option("--branch", default="main", show_default=True, help="The branch that is meant.")
 
 
 @click.command(short_help="List the snapshots of a table.")
 @options.table_name
-@_branch
+@options.branch
 @options.lake
 @options.json
 def history(branch: str, json: bool, **place: str) -> None:
@@ -105,7 +104,7 @@ def changes(from_: str, to: str | None, where: str | None, limit: int, json: boo
 @click.command(short_help="Make an earlier snapshot current again.")
 @options.table_name
 @click.argument("to")
-@_branch
+@options.branch
 @yes
 @options.lake
 @options.json

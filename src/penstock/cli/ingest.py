@@ -1,276 +1,250 @@
-"""Files become a table: Parquet, CSV or JSON, one file or a folder of them, or a Hive layout.
+"""`penstock ingest`: files become rows of a table, in one commit.
 
-Spark reads and writes them. The table is made when there is none, with the schema that was found; when nothing can be
-written to it then, it is removed again.
+What can be known without Spark is checked before it is started: the options, the source, the table, and whether the run
+was committed before. The table is made when there is none; when nothing can be written to it then, it is removed again.
 """
 
 from __future__ import annotations
 
-import warnings
+import os
+import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from typing import Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from penstock.cli import options
-from penstock.cli.output import echo, echo_json, warnings_as_notes
+from penstock.cli.group import Predicated
+from penstock.cli.ingest_source import IngestSource
+from penstock.cli.ingest_target import IngestTarget
+from penstock.cli.output import echo, echo_json, echo_note, warnings_as_notes, write_details
 from penstock.cli.table_commands import open_lake
-from penstock.errors import LakeError, StorageError
+from penstock.errors import LakeError
 from penstock.progress import counted, progress
 
-_TEXT_KINDS = {"csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json"}
-_FIRST_BYTES = 16
-_MOST_FOLDERS = 1_000
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from penstock.lake.managed_table import ManagedTable
+    from penstock.lake.write.write_result import WriteResult
+    from penstock.spark.write.text_rows import TextRows
+
+_MODES = ("append", "overwrite", "dynamic", "replace-where", "upsert")
+_MEMORY = re.compile(r"[1-9]\d*[kmgt]b?", re.IGNORECASE)
 
 
-@click.command(short_help="Write files to a table, which is made if need be.")
+@click.command(cls=Predicated, short_help="Write files to a table, which is made if need be.")
 @click.argument("source", type=options.PATH)
 @options.table_name
+@click.option("--mode", type=click.Choice(_MODES), default="append", show_default=True,
+              help="Add the rows, or put them in the place of others.")  # fmt: skip
+@click.option("--where", help="With replace-where, what the rows replace: a predicate in Spark SQL.")
+@click.option("--on", help="With upsert: the key columns, 'app, id'.")
+@options.run_id
+@options.branch
+@click.option("--schema", help="The columns of CSV or JSON with their types: 'ts timestamp, v double'.")
+@click.option(
+    "--bad-rows",
+    type=click.Path(dir_okay=False),
+    help="A file for rows that do not fit the types; without it they are an error.",
+)
+@click.option("--max-bad-rows", type=click.IntRange(0), help="How many such rows are an error anyway.")
 @click.option("--partition-by", help="How a new table is partitioned: 'day(ts), app'.")
 @click.option("--coalesce", help="Columns whose small partitions share files: app,region.")
 @click.option(
     "--shred", multiple=True, help="Keys of a map that get columns of their own: headers=a,b or headers=auto."
 )
 @click.option("--below", help="The size below which a partition is small.  [default: 32MB]")
-@click.option("--mode", type=click.Choice(["append", "overwrite"]), default="append", show_default=True,
-              help="Add the rows, or put them in the place of all others.")  # fmt: skip
 @click.option("--source-partition-by", default="auto", show_default=True,
               help="Partition columns of the source's directories: 'dt date, app string'.")  # fmt: skip
+@click.option("--master", help="Where Spark runs.  [default: local[*]]")
+@click.option("--memory", help="The memory of Spark's driver: 4g.  [default: 1g]")
+@options.timezone
 @options.storage
 @options.lake
 @options.json
-def ingest(json: bool, **place: Any) -> None:
+def ingest(json: bool, **given: Any) -> None:
     """Write the rows of SOURCE to TABLE with Spark; the table is made when there is none.
 
-    SOURCE is a Parquet, CSV (with a header) or JSON file, a folder of them, or a Hive layout of Parquet files.
+    SOURCE is a Parquet, CSV (with a header) or JSON file (an object a line), a folder of them, or a Hive layout of
+    Parquet files.
+
+    \b
+    append         adds the rows
+    overwrite      puts them in the place of all others
+    dynamic        puts them in the place of all rows in the partitions that they have
+    replace-where  puts them in the place of those that match --where, as all of them must
+    upsert         adds them, or puts them in the place of those with the same key
     """
+    _check(given)
+    zone = given["timezone"] or "UTC"
+    source = IngestSource(
+        given["source"], given["storage"], given["source_partition_by"], _declared(given["schema"]), zone
+    )
+    source.check()
+    target = _target(given, zone)
+    table = target.existing()
+    earlier = _earlier(table, given["run_id"])
+    if table is not None and earlier is not None:
+        _show(table, earlier, None, given, json, made=False)
+        return
+    if table is None:
+        target.check_source(source)
+    elif given["where"] is not None:
+        table.plan(given["where"], limit=0)  # an error in it is shown before Spark starts
+    with progress("starting Spark"):
+        spark = _session(given)
+    with warnings_as_notes(), _rows(spark, source, table) as (frame, text):
+        if text is not None:
+            _look_at_bad_rows(text, given)
+        table, made = (table, False) if table is not None else target.create(frame.schema)
+        try:
+            with progress(f"writing to {given['table']}"):
+                result = _write(table, frame, given)
+        except BaseException:
+            if made:
+                target.take_away()
+            raise
+    _show(table, result, text, given, json, made=made)
+
+
+def _check(given: Mapping[str, Any]) -> None:
+    """What is wrong with the options alone."""
+    from penstock.lake.commit.once import with_run
+
+    for option, mode in (("where", "replace-where"), ("on", "upsert")):
+        if given[option] is not None and given["mode"] != mode:
+            raise LakeError(f"--{option} is given without --mode {mode}", hint=f"add --mode {mode}, or leave it out")
+        if given[option] is None and given["mode"] == mode:
+            example = "--where \"dt = '2026-05-17'\"" if option == "where" else "--on id"
+            raise LakeError(f"--mode {mode} is given without --{option}", hint=f"add {example}")
+    if given["max_bad_rows"] is not None and given["bad_rows"] is None:
+        raise LakeError("--max-bad-rows is given without --bad-rows", hint="say where they are kept: --bad-rows FILE")
+    if given["bad_rows"] is not None and not os.path.isdir(os.path.dirname(os.path.abspath(given["bad_rows"]))):
+        raise LakeError(f"the folder of --bad-rows {given['bad_rows']} does not exist", hint="make it, or name another")
+    if given["memory"] is not None and not _MEMORY.fullmatch(given["memory"]):
+        raise LakeError(f"invalid --memory {given['memory']!r}", hint="write a whole number and a unit: 4g, 512m")
+    with_run({}, given["run_id"])
+
+
+def _declared(schema: str | None) -> Any:
+    from penstock.expr.schema import as_schema
+
+    return None if schema is None else as_schema(schema)
+
+
+def _target(given: Mapping[str, Any], zone: str) -> IngestTarget:
+    from penstock.lake.layout.coalesce import Coalesce
+    from penstock.maps.name_lists import read_names
     from penstock.maps.shred_rule import parse_rules
+
+    columns, below = given["coalesce"], given["below"]
+    if columns is None and below is not None:
+        raise LakeError("--below is given without --coalesce", hint="say which columns: --coalesce app")
+    rule = None if columns is None else Coalesce(*read_names(columns), below=below)
+    lake, shred = open_lake(given, zone), parse_rules(given["shred"])
+    return IngestTarget(lake, given["table"], given["branch"], given["partition_by"], rule, shred)
+
+
+def _earlier(table: ManagedTable | None, run_id: str | None) -> WriteResult | None:
+    """What to say when the table has the run already."""
+    from penstock.lake.write.write_result import WriteResult
+
+    snapshot_id = None if table is None or run_id is None else table.committed_run(run_id)
+    return None if snapshot_id is None else WriteResult(snapshot_id, already_committed=True)
+
+
+def _session(given: Mapping[str, Any]) -> SparkSession:
     from penstock.spark.session.session import session
+
+    memory = {} if given["memory"] is None else {"spark.driver.memory": given["memory"]}
+    return session(master=given["master"], **memory)
+
+
+@contextmanager
+def _rows(
+    spark: SparkSession, source: IngestSource, table: ManagedTable | None
+) -> Iterator[tuple[DataFrame, TextRows | None]]:
+    """The rows of a source, and what was found in one without types."""
     from penstock.spark.session.tasks import progress_of_tasks
     from penstock.tables.iceberg.metadata.catalogs import clear_errors
 
-    rule, hot = _rule(place["coalesce"], place["below"]), parse_rules(place["shred"])
-    kind = kind_of(place["source"], place["storage"])
-    lake = open_lake(place)
-    table = _existing(lake, place, rule, hot)
-    if table is None:
-        _check_partitions(kind, place)
-    with progress("starting Spark"):
-        spark = session()
-    looking = progress_of_tasks(f"looking at {place['source']}", spark)
-    with warnings_as_notes(), looking, clear_errors(f"the source {place['source']}", {}):
-        frame = _read(spark, kind, place)
-    made = table is None
-    if table is None:
-        by = place["partition_by"] or ()
-        table = lake.create_table(place["table"], frame.schema, by, coalesce=rule, shred=hot)
-    before = table.version.snapshot_id
+    with clear_errors(f"the source {source.location}", {}):
+        if source.is_text:
+            text = source.text(spark, None if table is None else table.schema)
+            frame = text.rows
+        else:
+            text = None
+            with progress_of_tasks(f"looking at {source.location}", spark):
+                frame = source.frame(spark)
     try:
-        with progress(f"writing to {place['table']}"):
-            table.append(frame) if place["mode"] == "append" else table.overwrite(frame)
-    except BaseException:
-        if made:
-            _take_away(lake, place["table"])
-        raise
-    _show({"table": place["table"], "made": made, "mode": place["mode"], **_added(table, before)}, json)
+        yield frame, text
+    finally:
+        if text is not None:
+            text.close()
 
 
-def _show(done: Mapping[str, Any], json: bool) -> None:
-    if json:
-        echo_json(done)
+def _look_at_bad_rows(text: TextRows, given: Mapping[str, Any]) -> None:
+    """Keep rows that do not fit aside, or refuse them."""
+    path, most = given["bad_rows"], given["max_bad_rows"]
+    if path is None:
+        if text.bad:
+            text.refuse()
         return
-    rows = f"{counted(done['rows'], 'row')} in {counted(done['files'], 'file')}"
-    if done["made"]:
-        echo(f"{rows} added to {done['table']}, which is new")
-    elif done["mode"] == "append":
-        echo(f"{rows} added to {done['table']}, which has {counted(done['total_rows'], 'row')} now")
-    else:
-        echo(f"{rows} written to {done['table']}, in the place of all others")
+    text.keep_bad_rows(path)
+    if most is not None and text.bad > most:
+        message = f"{counted(text.bad, 'row')} of {text.source} do not fit, more than --max-bad-rows {most}"
+        raise LakeError(message, hint=f"they are in {path}; nothing was written")
 
 
-def _check_partitions(kind: str, place: Mapping[str, Any]) -> None:
-    """Whether a source with a schema has the columns that a new table is partitioned by, before Spark is started."""
-    from penstock.lake.create import iceberg_schema, partition_spec
-
-    if kind in _TEXT_KINDS or not place["partition_by"]:
-        return
-    try:
-        schema = iceberg_schema(_columns(place))
-    except Exception:  # what cannot be read or known here is said when Spark reads it
-        return
-    partition_spec(schema, place["partition_by"])
-
-
-def _columns(place: Mapping[str, Any]) -> Any:
-    """The columns of a source, by one footer."""
-    from penstock.formats.format_registry import format_of
-    from penstock.storage.schemes import open_storage
-    from penstock.tables.hive.hive_table import hive
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they are said when it is read
-        if not _is_flat(place):
-            return hive(place["source"], place["source_partition_by"], storage=place["storage"]).schema
-        storage = open_storage(place["source"], place["storage"])
-        with storage.open(storage.path) as file:
-            return format_of(storage.path).open(file).schema
-
-
-def kind_of(source: str, storage: str | None = None) -> str:
-    """The kind of a file by its name, or by its first bytes; of a folder, by the first file in it of a known kind."""
-    from penstock.storage.schemes import open_storage
-
-    place = open_storage(source, storage)
-    is_file = _is_file(place)
-    known = _by_name(source) or (_by_bytes(place, place.path) if is_file else next(_kinds_below(place), None))
-    if known is None:
-        raise StorageError(f"no Parquet, CSV or JSON file in {place.url}", hint="give a file, or a folder with files")
-    return known
-
-
-def _kinds_below(place: Any) -> Iterator[str]:
-    """The kinds of the data files in a folder and below it."""
-    from penstock.formats.format_registry import is_hidden
-
-    waiting = [place.path]
-    for _ in range(_MOST_FOLDERS):
-        if not waiting:
-            return
-        folder = waiting.pop()
-        entries = place.entries(folder)
-        for entry in (entries.entry(i) for i in entries.in_order() if not is_hidden(entries.names[i])):
-            path = f"{folder}/{entry.name}"
-            if entry.is_directory:
-                waiting.append(path)
-            elif (kind := _by_name(entry.name) or _by_bytes(place, path)) is not None:
-                yield kind
-
-
-def _is_file(place: Any) -> bool:
-    from pyarrow.fs import FileType
-
-    try:
-        kind = place.filesystem.get_file_info(place.path).type
-    except OSError as error:
-        raise place.trouble(place.path, error) from None
-    if kind == FileType.NotFound:
-        raise StorageError(f"{place.url} does not exist", hint="check the path")
-    if kind == FileType.Unknown:
-        raise StorageError(f"{place.url} is a pipe, socket or device", hint="give a file, or a folder with files")
-    return bool(kind == FileType.File)
-
-
-def _by_bytes(place: Any, path: str) -> str | None:
-    """The kind of a file whose name does not tell it, as Hive's `000000_0`; None for none that is known."""
-    from penstock.formats.format_registry import format_of_bytes
-
-    with place.open(path) as file:
-        known = format_of_bytes(file.read(_FIRST_BYTES))
-        return None if known is None else known.name
-
-
-def _by_name(name: str) -> str | None:
-    from penstock.formats.format_registry import FORMATS
-
-    kinds = {**_TEXT_KINDS, **{each.name: each.name for each in FORMATS}}
-    parts = name.rstrip("/").rpartition("/")[2].lower().split(".")[1:]
-    return next((kinds[part] for part in reversed(parts[-2:]) if part in kinds), None)
-
-
-def _read(spark: Any, kind: str, place: Mapping[str, Any]) -> Any:
-    """The source as a DataFrame; a folder of data files goes through Penstock's own scan, which knows Hive layouts."""
-    from penstock.tables.hive.hive_table import hive
-
-    source = place["source"]
-    if kind == "csv":
-        return spark.read.csv(source, header=True, inferSchema=True)
-    if kind == "json":
-        return spark.read.json(source)
-    if _is_flat(place):
-        return spark.read.format(kind).load(source)
-    return hive(source, place["source_partition_by"], storage=place["storage"]).dataframe(spark)
-
-
-def _is_flat(place: Mapping[str, Any]) -> bool:
-    """Whether the source has no levels to look for: a file, a folder that is named like one, or one of files only."""
-    from penstock.formats.format_registry import is_hidden
-    from penstock.storage.schemes import open_storage
-
-    if place["source_partition_by"] != "auto":
-        return False
-    source = open_storage(place["source"], place["storage"])
-    if _by_name(place["source"]) is not None or _is_file(source):
-        return True
-    entries = source.entries(source.path)
-    return not any(entries.entry(i).is_directory for i, name in enumerate(entries.names) if not is_hidden(name))
-
-
-def _rule(columns: str | None, below: str | None) -> Any:
-    from penstock.lake.layout.coalesce import Coalesce
+def _write(table: ManagedTable, frame: DataFrame, given: Mapping[str, Any]) -> WriteResult:
     from penstock.maps.name_lists import read_names
 
-    if columns is None:
-        if below is not None:
-            raise LakeError("--below is given without --coalesce", hint="say which columns: --coalesce app")
-        return None
-    return Coalesce(*read_names(columns), below=below)
+    mode, run_id = given["mode"], given["run_id"]
+    if mode == "append":
+        return table.append(frame, run_id=run_id)
+    if mode == "upsert":
+        return table.upsert(frame, read_names(given["on"]), run_id=run_id)
+    return table.overwrite(frame, given["where"], dynamic=mode == "dynamic", run_id=run_id)
 
 
-def _existing(lake: Any, place: Mapping[str, Any], rule: Any, hot: Any) -> Any:
-    """The table, when there is one."""
-    from penstock.tables.iceberg.metadata.catalogs import clear_errors
-
-    name = place["table"]
-    if "/" in name or "." not in name.strip("."):
-        raise LakeError(f"invalid table name {name!r}", hint="write namespace.name")
-    with clear_errors("the catalog", {}):
-        if name not in lake.tables():
-            return None
-    table = lake.writable_table(name)
-    _check_same(table, place["partition_by"], rule, hot)
-    return table
-
-
-def _check_same(table: Any, partition_by: str | None, rule: Any, hot: Any) -> None:
-    """What is said about a table that exists must be so."""
-    from penstock.lake.create import partition_spec
-    from penstock.lake.layout.table_layout import typed_rule
-
-    metadata = table.table.metadata
-    schema = table.version.columns.schema
-    if partition_by is not None:
-        wanted, actual = (
-            [(f.source_id, str(f.transform)) for f in spec.fields]
-            for spec in (partition_spec(schema, partition_by), metadata.spec())
-        )
-        if wanted != actual:
-            fields = ", ".join(
-                f"{f.transform} of {schema.find_column_name(f.source_id)}" for f in metadata.spec().fields
-            )
-            message = f"{table.name} exists and is partitioned by {fields or 'nothing'}, not by {partition_by}"
-            raise LakeError(message, hint="leave --partition-by out, or name another table")
-    if rule is not None and typed_rule(schema, rule) != table.coalesce:
-        message = f"{table.name} exists and has another rule of coalescing"
-        raise LakeError(message, hint="leave --coalesce out, or change the rule first: table.set_coalesce(…)")
-    if hot and hot != table.shred:
-        message = f"{table.name} exists and has other hot keys"
-        raise LakeError(message, hint="leave --shred out, or change them first: table.set_shred(…)")
+def _show(
+    table: ManagedTable, result: WriteResult, text: TextRows | None, given: Mapping[str, Any], json: bool, *, made: bool
+) -> None:
+    inferred = {} if text is None else {each.name: each.dataType.simpleString() for each in text.types.fields}
+    inferred = {name: kind for name, kind in inferred.items() if text is not None and name in text.inferred}
+    total, bad = table.count(), 0 if text is None else text.bad
+    if text is not None:
+        _note(text, inferred)
+    if json:
+        done = {"table": given["table"], "made": made, "mode": given["mode"], "run_id": given["run_id"]}
+        echo_json({**done, **result.to_dict(), "total_rows": total, "bad_rows": bad, "inferred_types": inferred})
+        return
+    rows = f"{counted(result.rows_added, 'row')} in {counted(result.files_added, 'file')}"
+    if result.already_committed:
+        known = f"run {given['run_id']} was committed already by snapshot {result.snapshot_id} of {given['table']}"
+        echo(f"{known}; nothing changed")
+        return
+    if made:
+        echo(f"{rows} added to {given['table']}, which is new")
+    elif given["mode"] == "append":
+        echo(f"{rows} added to {given['table']}, which has {counted(total, 'row')} now")
+    else:
+        echo(f"{given['table']}: {result}; {counted(total, 'row')} in all")
+    echo(write_details(result))
+    if bad and text is not None:
+        echo(f"{bad:,} of {counted(text.total, 'row')} did not fit, and are kept in {given['bad_rows']}")
 
 
-def _added(table: Any, before: int | None) -> dict[str, int]:
-    """What the last snapshot added, nothing when there is no new one; and how many rows there are now."""
-    snapshot = table.version.snapshot
-    summary = snapshot.summary.additional_properties if snapshot is not None and snapshot.snapshot_id != before else {}
-    names = {"rows": "added-records", "files": "added-data-files", "bytes": "added-files-size"}
-    return {**{name: int(summary.get(key, 0)) for name, key in names.items()}, "total_rows": table.count()}
+def _note(text: TextRows, inferred: Mapping[str, str]) -> None:
+    """What is worth knowing about the columns."""
+    from penstock.expr.sql_text import quote_name
 
-
-def _take_away(lake: Any, name: str) -> None:
-    """Drop a table that was made for rows that could not be written, unless somebody else has written to it."""
-    with suppress(Exception):  # what went wrong before is what matters
-        made = lake.catalog.load_table(name)
-        if made.metadata.current_snapshot() is None:
-            lake.catalog.drop_table(name)
-            for path in (made.metadata_location, *(entry.metadata_file for entry in made.metadata.metadata_log)):
-                made.io.delete(path)
+    if inferred:
+        columns = ", ".join(f"{quote_name(name)} {kind}" for name, kind in inferred.items())
+        echo_note(f"types as found in {text.source}; to be sure, declare them: --schema '{columns}'")
+    if text.unread:
+        echo_note(f"columns that --schema does not name are not read: {', '.join(text.unread)}")
+    if text.empty:
+        echo_note(f"columns of --schema that are NULL in all rows: {', '.join(text.empty)}")

@@ -17,6 +17,7 @@ from penstock.cli.history_commands import branch, changes, fast_forward, history
 from penstock.cli.ingest import ingest
 from penstock.cli.maintenance_commands import advise, compact, expire, sweep
 from penstock.cli.report_commands import report, serve
+from penstock.cli.row_commands import delete, update
 from penstock.cli.sql_command import sql
 from penstock.cli.sql_server import sql_server
 from penstock.cli.stream_command import stream
@@ -30,6 +31,7 @@ _COMMANDS = (
         changes,
         compact,
         completion,
+        delete,
         demo,
         doctor,
         drop,
@@ -39,7 +41,22 @@ _COMMANDS = (
         history,
         ingest,
     ),
-    *(namespace, partitions, rename, report, rollback, serve, sql, sql_server, stream, sweep, tables, tag, unregister),
+    *(
+        namespace,
+        partitions,
+        rename,
+        report,
+        rollback,
+        serve,
+        sql,
+        sql_server,
+        stream,
+        sweep,
+        tables,
+        tag,
+        unregister,
+        update,
+    ),
 )
 _EXAMPLES = """\b
 Examples:

@@ -21,13 +21,15 @@ no_advice = click.option("--no-advice", is_flag=True, help="Leave the advice out
 json = click.option("--json", is_flag=True, help="Print for machines.")
 catalog = click.option("--catalog", help="A catalog of PyIceberg's configuration instead of the warehouse's own.")
 storage = click.option("--storage", help="A catalog of PyIceberg's configuration whose storage settings are used.")
+run_id = click.option("--run-id", help="The name of this run: a run that has been committed is not committed again.")
+branch = click.option("--branch", default="main", show_default=True, help="The branch that is meant.")
 _partition_by = click.option(
     "--partition-by", default="auto", show_default=True, help="Partition columns of a path: 'dt date, app string'."
 )
 _warehouse = click.option("--warehouse", default="./warehouse", show_default=True, envvar="PENSTOCK_WAREHOUSE",
                           show_envvar=True, help="Where tables are known by name.")  # fmt: skip
 _snapshot = click.option("--snapshot", help="A snapshot's id, a time, a tag or a branch of an Iceberg table.")
-_timezone = click.option("--timezone", help="The zone of times without one.  [default: UTC, or as it was registered]")
+timezone = click.option("--timezone", help="The zone of times without one.  [default: UTC, or as it was registered]")
 lake = _together(_warehouse, catalog)
-place = _together(_partition_by, storage, _timezone, lake)
+place = _together(_partition_by, storage, timezone, lake)
 version = _together(place, _snapshot)

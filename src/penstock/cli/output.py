@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from penstock.errors import printable
+from penstock.progress import counted
 
 
 def echo(text: str, err: bool = False) -> None:
@@ -41,6 +42,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def write_details(result: Any) -> str:
+    """The snapshot that a write has made, and what it cost."""
+    moved = f"{counted(result.bytes_added, 'byte')} added, {result.bytes_removed:,} removed"
+    retries = f", {counted(result.retries, 'retry')}" if result.retries else ""
+    return f"snapshot {result.snapshot_id}: {moved}{retries}"
 
 
 def with_options(text: str, command: click.Command | None) -> str:

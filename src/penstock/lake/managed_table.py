@@ -6,7 +6,7 @@ It reads like any Iceberg table. The object is the newest version that it has se
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from penstock.lake.advise.advice import Advice
 from penstock.lake.advise.advise import advise
 from penstock.lake.advise.map_advice import advise_maps
 from penstock.lake.commit.commit import change_metadata, property_updates
+from penstock.lake.commit.once import Run, with_run
 from penstock.lake.evolving_table import EvolvingTable
 from penstock.lake.layout.coalesce import Coalesce, as_rule
 from penstock.lake.layout.renames import current_properties
@@ -46,17 +47,28 @@ from penstock.tables.iceberg.metadata.catalogs import clear_errors
 class ManagedTable(EvolvingTable, VersionedTable):
     """A table of a lake, for reading and writing, returned by `create_table()` and `table()` of a lake."""
 
-    def append(self, rows: Any, *, merge_schema: bool = False, properties: dict[str, str] | None = None) -> WriteResult:
-        """Add rows: a Spark DataFrame, or Arrow's, which needs no Spark; `properties` go into the snapshot.
+    def append(
+        self,
+        rows: Any,
+        *,
+        merge_schema: bool = False,
+        properties: Mapping[str, str] | None = None,
+        run_id: str | None = None,
+    ) -> WriteResult:
+        """Add rows: a Spark DataFrame, or, without Spark, Arrow's, pandas', Polars' or any with `__arrow_c_stream__`.
 
         Nullable columns that the rows do not have are NULL. With `merge_schema`, columns that only the rows have are
-        added to the table first, and those that are wider in the rows are widened.
+        added to the table first, and those that are wider in the rows are widened. `properties` go into the snapshot.
+        A write with a `run_id` is committed once, however often and by whomever it is done.
         """
-        with clear_storage_errors(f"{self.name} cannot be written"):
-            rows = rows if is_spark(rows) else as_arrow(rows)
+
+        def work(noted: dict[str, str]) -> write.Done:
+            data = rows if is_spark(rows) else as_arrow(rows)
             if merge_schema:
-                self._merge_schema(bridge.schema_of(rows) if is_spark(rows) else rows.schema, rows)
-            return self._done(write.append(self._writable(), rows, properties or {}))
+                self._merge_schema(bridge.schema_of(data) if is_spark(data) else data.schema, data)
+            return write.append(self, data, noted)
+
+        return self._write(work, properties, run_id)
 
     def overwrite(
         self,
@@ -64,43 +76,64 @@ class ManagedTable(EvolvingTable, VersionedTable):
         where: str | Expr | None = None,
         *,
         dynamic: bool = False,
-        properties: dict[str, str] | None = None,
+        properties: Mapping[str, str] | None = None,
+        run_id: str | None = None,
     ) -> WriteResult:
         """Put rows in the place of others: of all, of those that match `where`, or, with `dynamic`, of all rows in
         the logical partitions that the new rows have."""
-        with clear_storage_errors(f"{self.name} cannot be written"):
-            return self._done(write.overwrite(self._writable(), rows, where, dynamic, properties or {}))
+        return self._write(lambda noted: write.overwrite(self, rows, where, dynamic, noted), properties, run_id)
 
-    def delete(self, where: str | Expr, *, properties: dict[str, str] | None = None) -> WriteResult:
+    def delete(
+        self, where: str | Expr, *, properties: Mapping[str, str] | None = None, run_id: str | None = None
+    ) -> WriteResult:
         """Take away the rows that match; files whose rows all match are dropped without being read."""
-        with clear_storage_errors(f"{self.name} cannot be written"):
-            return self._done(write.delete(self._writable(), where, properties or {}))
+        return self._write(lambda noted: write.delete(self, where, noted), properties, run_id)
 
     def update(
-        self, values: Mapping[str, Any], where: str | Expr = "TRUE", *, properties: dict[str, str] | None = None
+        self,
+        values: Mapping[str, Any],
+        where: str | Expr = "TRUE",
+        *,
+        properties: Mapping[str, str] | None = None,
+        run_id: str | None = None,
     ) -> WriteResult:
         """Give the rows that match new values: `{"price": "price * 2"}`. A text is an expression over the row."""
-        with clear_storage_errors(f"{self.name} cannot be written"):
-            return self._done(write.update(self._writable(), values, where, properties or {}))
+        return self._write(lambda noted: write.update(self, values, where, noted), properties, run_id)
 
-    def merge(self, rows: Any, on: On, *, properties: dict[str, str] | None = None) -> MergeBuilder:
+    def merge(
+        self, rows: Any, on: On, *, properties: Mapping[str, str] | None = None, run_id: str | None = None
+    ) -> MergeBuilder:
         """Begin a merge: rows that have the same key meet those of the table, and clauses say what becomes of both.
 
         `on` names the key columns: `"id"`, `["app", "id"]`, or `{"id": "user_id"}` where the rows call it otherwise.
         """
-        return MergeBuilder(self, rows, key_columns(on), properties or {})
+        return MergeBuilder(self, rows, key_columns(on), with_run(properties, run_id))
 
-    def upsert(self, rows: Any, on: On, *, properties: dict[str, str] | None = None) -> WriteResult:
+    def upsert(
+        self, rows: Any, on: On, *, properties: Mapping[str, str] | None = None, run_id: str | None = None
+    ) -> WriteResult:
         """Add rows, or put them in the place of those that have the same key."""
-        return self.merge(rows, on, properties=properties).when_matched_update().when_not_matched_insert().execute()
+        merge = self.merge(rows, on, properties=properties, run_id=run_id)
+        return merge.when_matched_update().when_not_matched_insert().execute()
+
+    def committed_run(self, run_id: str) -> int | None:
+        """The snapshot by which a run was committed, None when it was not: to ask before rows are computed in vain."""
+        return Run(run_id).snapshot_in(self._writable().table.metadata)
 
     def _merge(self, merge: MergeBuilder) -> WriteResult:
-        with clear_storage_errors(f"{self.name} cannot be written"):
-            table = self._writable()
-            return self._done(write.merge(table, merge))
+        return self._write(lambda _: write.merge(self, merge), merge.properties, None)
 
-    def _done(self, done: write.Done) -> WriteResult:
-        self._move(done.table)
+    def _write(
+        self,
+        work: Callable[[dict[str, str]], write.Done],
+        properties: Mapping[str, str] | None,
+        run_id: str | None,
+    ) -> WriteResult:
+        """Do one write with the newest version; `work` gets the properties of its snapshot."""
+        noted = with_run(properties, run_id)
+        with clear_storage_errors(f"{self.name} cannot be written"):
+            done = write.at_most_once(self._writable(), noted, lambda: work(noted))
+            self._move(done.table)
         return done.result
 
     def compact(self, where: str | None = None) -> Compaction:

@@ -29,15 +29,13 @@ from pyiceberg.table.update import (
 from penstock.errors import ConflictError
 from penstock.lake.commit.column_requirements import same_columns
 from penstock.lake.commit.commit import Overtaken, change_metadata, has_moved_on, property_updates
+from penstock.lake.commit.once import KEPT_PREFIXES
 from penstock.lake.commit.snapshot import Change
 from penstock.lake.create import Definition
 from penstock.lake.layout.table_layout import missing_spec
 from penstock.lake.managed_table import ManagedTable
 from penstock.lake.write.data_files import WrittenFile, discard
 from penstock.lake.write.writes import commit_written, prepare, produce
-
-# What belongs to the table and not to what it is replaced by.
-_KEPT_PREFIX = "penstock.stream."
 
 
 @dataclass
@@ -100,5 +98,5 @@ def _updates(metadata: TableMetadata, definition: Definition) -> Iterator[TableU
     new_id = max(spec.spec_id for spec in metadata.partition_specs) + 1
     yield AddPartitionSpecUpdate(spec=PartitionSpec(*definition.spec.fields, spec_id=new_id))
     yield SetDefaultSpecUpdate.model_validate({"spec-id": -1})
-    gone = [name for name in metadata.properties if not name.startswith(_KEPT_PREFIX)]
+    gone = [name for name in metadata.properties if not name.startswith(KEPT_PREFIXES)]
     yield from property_updates(metadata, definition.properties, gone)

@@ -13,13 +13,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 import penstock
-from penstock.cli import ingest as ingesting
 from penstock.cli.main import main
-from penstock.errors import SchemaError, StorageError
 from penstock.lake.maintain.compact import Compaction
 from penstock.lake.managed_table import ManagedTable
-from tests.fixtures.hive_writer import write_file
-from tests.fixtures.managed_tables import files_below, local, managed_table, reopened, snapshot_ids
+from tests.fixtures.managed_tables import files_below, local, managed_table, reopened
 
 
 @pytest.fixture
@@ -111,20 +108,11 @@ def test_compact_takes_a_predicate(table: ManagedTable, tmp_path: Path) -> None:
         ),
         (["compact", "web.t", "extra", "--where", "app"], "(extra); put the predicate in quotes"),
         (["compact", "web.t", "extra"], "Got unexpected extra argument (extra)\n"),
-        (["ingest", "nosuch.csv", "web.t"], "nosuch.csv does not exist"),
-        (["ingest", "nosuch", "web.t"], "nosuch does not exist"),
-        (["ingest", "a.csv", "web.t", "--mode", "replace"], "'replace' is not one of 'append', 'overwrite'"),
-        (["ingest", "a.csv", "t"], "invalid table name 't'; write namespace.name"),
-        (["ingest", "a.csv", "web.t", "--below", "1MB"], "--below is given without --coalesce"),
-        (["ingest", "a.csv", "web.t", "--coalesce", "app", "--below", "much"], "'much' is no size"),
-        (["ingest", "a.csv", "web.t", "--partition-by", "n"], "is partitioned by identity of app, not by n"),
-        (["ingest", "a.csv", "web.t", "--coalesce", "app"], "web.t exists and has another rule of coalescing"),
     ],
 )
 def test_bad_input_is_one_clear_line_and_nothing_changes(
     table: ManagedTable, tmp_path: Path, words: list[str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "a.csv").write_text("app,n\na,1\n")
     monkeypatch.chdir(tmp_path)
     before = files_below(tmp_path)
     done = run(tmp_path, *words)
@@ -141,129 +129,3 @@ def test_a_hive_layout_is_not_looked_after(tmp_path: Path) -> None:
     for words in (["advise", "web.h"], ["ingest", str(tmp_path / "h"), "web.h"]):
         done = run(tmp_path, *words)
         assert (done.exit_code, "web.h is a Hive layout, which Penstock does not write" in done.stderr) == (2, True)
-
-
-@pytest.fixture
-def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A source that is read without Spark: what Spark would give is Arrow's."""
-    rows = pa.table({"app": ["a", "b", "b"], "n": pa.array([1, 2, 3], pa.int64())})
-    monkeypatch.setattr("penstock.spark.session.session.session", lambda **_: None)
-    monkeypatch.setattr(ingesting, "_read", lambda *_: rows)
-    path = tmp_path / "rows.parquet"
-    path.write_bytes(b"")
-    return path
-
-
-def test_ingest_makes_the_table_and_appends_to_it_afterwards(source: Path, tmp_path: Path) -> None:
-    words = ["ingest", str(source), "new.t", "--partition-by", "app", "--coalesce", "app", "--below", "8MB"]
-    first = told(tmp_path, *words)
-    sizes = {"rows": 3, "files": 1, "bytes": first["bytes"], "total_rows": 3}
-    assert first == {"table": "new.t", "made": True, "mode": "append", **sizes}
-    made = penstock.connect(tmp_path).table("new.t")
-    assert isinstance(made, ManagedTable)
-    assert (made.coalesce, made.count()) == (penstock.Coalesce("app", below="8MB"), 3)
-    assert first["bytes"] == sum(task.size for task in made.plan().files)
-    done = run(tmp_path, *words)
-    assert done.stdout == "3 rows in 1 file added to new.t, which has 6 rows now\n"
-    assert made.refresh().count() == 6
-    over = run(tmp_path, "ingest", str(source), "new.t", "--mode", "overwrite")
-    assert over.stdout == "3 rows in 1 file written to new.t, in the place of all others\n"
-    assert made.refresh().count() == 3
-    assert len(snapshot_ids(made)) == 3
-    new = run(tmp_path, "ingest", str(source), "new.u")
-    assert new.stdout == "3 rows in 1 file added to new.u, which is new\n"
-    assert told(tmp_path, "ingest", str(source), "new.u")["total_rows"] == 6
-
-
-@pytest.mark.parametrize("kind", ["file", "folder"])
-def test_a_column_that_a_source_does_not_have_is_said_before_spark_is_started(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
-    def starts(**_: Any) -> None:
-        raise AssertionError("Spark was started")
-
-    monkeypatch.setattr("penstock.spark.session.session.session", starts)
-    file = tmp_path / "h" / "app=a" / "1.parquet"
-    file.parent.mkdir(parents=True)
-    pa.parquet.write_table(pa.table({"n": [1], "app": ["a"]}), file)
-    source = str(file if kind == "file" else tmp_path / "h")
-    before = files_below(tmp_path)
-    done = run(tmp_path, "ingest", source, "new.t", "--partition-by", "n, ap")
-    assert (done.exit_code, done.stderr) == (2, "Error: --partition-by 'ap': no column 'ap'; did you mean 'app'?\n")
-    assert files_below(tmp_path) == before
-    with pytest.raises(AssertionError, match="Spark was started"):
-        CliRunner().invoke(
-            main,
-            ["ingest", source, "new.t", "--partition-by", "n, app", "--warehouse", str(tmp_path)],
-            catch_exceptions=False,
-        )
-
-
-def test_a_table_that_nothing_could_be_written_to_is_taken_away(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails(*_: Any, **__: Any) -> None:
-        raise SchemaError("the rows do not fit")
-
-    monkeypatch.setattr(ManagedTable, "append", fails)
-    done = run(tmp_path, "ingest", str(source), "new.t", "--partition-by", "app")
-    assert (done.exit_code, done.stderr) == (2, "Error: the rows do not fit\n")
-    assert penstock.connect(tmp_path).tables() == []
-    assert not list(tmp_path.rglob("*.metadata.json"))
-
-
-def test_what_spark_says_of_a_source_is_one_line(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: Any) -> None:
-        raise RuntimeError("[PATH] cannot be read\n\tat org.apache.spark")
-
-    monkeypatch.setattr(ingesting, "_read", fails)
-    done = run(tmp_path, "ingest", str(source), "new.t")
-    assert done.exit_code == 2
-    assert f"the source {source} cannot be opened: [PATH] cannot be read at org.apache.spark" in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
-def test_the_kind_of_a_source_is_found(tmp_path: Path) -> None:
-    def make(name: str) -> str:
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(b"")
-        return str(path)
-
-    names = {"a.parquet": "parquet", "b.csv": "csv", "c.csv.gz": "csv", "d.JSON": "json", "e.jsonl": "json",
-             "f.snappy.parquet": "parquet", "g.ndjson.gz": "json"}  # fmt: skip
-    assert {name: ingesting.kind_of(make(name)) for name in names} == names
-    make("h/_SUCCESS")
-    make("h/_x.csv")
-    make("h/dt=1/app=a/part-0.parquet")
-    assert ingesting.kind_of(str(tmp_path / "h")) == "parquet"
-    make("i/readme.txt")
-    with pytest.raises(StorageError, match="no Parquet, CSV or JSON file in"):
-        ingesting.kind_of(str(tmp_path / "i"))
-
-
-@pytest.mark.parametrize(
-    ("names", "is_flat"),
-    [(["a.parquet", "_x/b"], True), (["000000_0"], True), (["k=1/a.parquet"], False), (["a", "k=1/b"], False)],
-)
-def test_a_folder_of_files_only_has_no_levels(tmp_path: Path, names: list[str], is_flat: bool) -> None:
-    for name in names:
-        write_file(tmp_path / name)
-    place = {"source": str(tmp_path), "storage": None, "source_partition_by": "auto"}
-    assert ingesting._is_flat(place) is is_flat
-    assert ingesting._is_flat({**place, "source": str(tmp_path / names[0])})
-    assert not ingesting._is_flat({**place, "source_partition_by": "k int"})
-
-
-def test_a_file_without_a_known_ending_is_parquet_by_its_first_bytes(tmp_path: Path) -> None:
-    file = write_file(tmp_path / "t" / "_year=1" / "000000_0")
-    (tmp_path / "t" / "a").mkdir()
-    (tmp_path / "t" / "a" / "notes").write_bytes(b"P")
-    os.mkfifo(tmp_path / "t" / "_pipe")
-    os.mkfifo(tmp_path / "pipe.parquet")
-    assert ingesting.kind_of(str(tmp_path / "t")) == "parquet"
-    assert ingesting.kind_of(str(file)) == "parquet"
-    with pytest.raises(StorageError, match="no Parquet, CSV or JSON file in"):
-        ingesting.kind_of(str(tmp_path / "t" / "a" / "notes"))
-    with pytest.raises(StorageError, match=r"pipe\.parquet is a pipe, socket or device; give a file"):
-        ingesting.kind_of(str(tmp_path / "pipe.parquet"))

@@ -15,7 +15,7 @@ from pyiceberg.exceptions import CommitFailedException
 
 from penstock.errors import LakeError
 from penstock.lake.commit.commit import UnknownOutcomeError
-from penstock.lake.commit.snapshot import StreamBatch
+from penstock.lake.commit.once import StreamBatch
 from penstock.lake.managed_table import ManagedTable
 from penstock.lake.write import writes as write
 from tests.fixtures.managed_tables import bag, files_below, head_id, managed_table, reachable, reopened, snapshot_ids

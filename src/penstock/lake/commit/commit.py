@@ -4,8 +4,8 @@ What was written is kept over all attempts. A change that takes files away says 
 others have committed since in a way that matters to it (`conflicts.py`), `Overtaken` is raised, and the operation plans
 again (`replanned`).
 
-A micro-batch of a stream is committed once, whoever runs its query and however often: every attempt looks first whether
-the table has it, because the writer that was faster may have been another run of the same query.
+A micro-batch of a stream, or a run of a job, is committed once, whoever does it and however often: every attempt looks
+first whether the table has it (`once.py`), because the writer that was faster may have done the same.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_a
 from penstock.errors import CLIENT_ERRORS, ConflictError, LakeError, PenstockError
 from penstock.lake.commit.column_requirements import columns_unchanged, same_columns
 from penstock.lake.commit.conflicts import is_overtaken
+from penstock.lake.commit.once import once_of
 from penstock.lake.commit.ref_updates import move_ref, unmoved
 from penstock.lake.commit.snapshot import Change, Draft
 from penstock.storage.redaction import one_line
@@ -49,10 +50,6 @@ _PLANS = 40
 
 class Overtaken(Exception):
     """Another writer changed what this change was planned on."""
-
-
-class AlreadyCommitted(Exception):
-    """The table has the micro-batch, or a later one of its query, by another commit."""
 
 
 class UnknownOutcomeError(LakeError):
@@ -75,12 +72,14 @@ def commit(table: Table, sources: Sources, change: Change) -> Published:
         if any(file.spec_id not in change.applied(table.metadata).specs() for file in change.added):
             message = f"the partitioning of {'.'.join(table.name())} changed while rows were written"
             raise ConflictError(message, hint="nothing was written; write them again")
-    draft, attempts = Draft(table, sources, change), count()
+    draft, attempts, once = Draft(table, sources, change), count(), once_of(change.properties)
 
     def publish(table: Table) -> Table:
         next(attempts)
         if table.metadata.snapshot_by_id(draft.snapshot_id) is not None:
             return table  # a commit that was said to have failed took place
+        if once is not None:
+            once.check(table.metadata)  # before the rows are looked at: they are as this very commit has left them
         if change.updates and not same_columns(table.metadata, base):
             raise Overtaken
         try:
@@ -205,15 +204,13 @@ def has_moved_on(table: Table, newest: Table) -> bool:
 
 
 def _publish(table: Table, draft: Draft, change: Change) -> Table:
-    batch = change.batch
-    if batch is not None and batch.is_in(table.metadata):
-        raise AlreadyCommitted
-    snapshot, branch = draft.write(change.applied(table.metadata)), branch_of(table)
+    once, branch = once_of(change.properties), branch_of(table)
+    snapshot = draft.write(change.applied(table.metadata))
     updates = [
         *change.updates,
         AddSnapshotUpdate(snapshot=snapshot),
         move_ref(table.metadata, branch, snapshot.snapshot_id),
-        *property_updates(table.metadata, {} if batch is None else batch.properties, ()),
+        *([] if once is None else property_updates(table.metadata, *once.properties(table.metadata, snapshot))),
     ]
     same = columns_unchanged(table.metadata) if change.updates else (AssertTableUUID(uuid=table.metadata.table_uuid),)
     try:

@@ -19,10 +19,8 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Operation, Snapshot, Summary, UpdateMetrics, update_snapshot_summaries
 from pyiceberg.table.update import TableUpdate, update_table_metadata
 
-from penstock.errors import LakeError
 from penstock.lake.commit.manifest_writer import Manifests, data_file, read_entries
 from penstock.lake.write.data_files import WrittenFile, delete_quietly
-from penstock.tables.iceberg.metadata.branch import ancestors
 from penstock.tables.iceberg.scan.scan_plan import Sources
 
 if TYPE_CHECKING:
@@ -30,40 +28,7 @@ if TYPE_CHECKING:
 
 _MERGE_ENABLED, _MERGE_COUNT = "commit.manifest-merge.enabled", "commit.manifest.min-count-to-merge"
 _MANIFEST_SIZE = "commit.manifest.target-size-bytes"
-_STREAM = "penstock.stream."
-_QUERY, _BATCH = f"{_STREAM}query-id", f"{_STREAM}batch-id"
 _OLD_PATHS = ("write.object-storage.path", "write.folder-storage.path")
-
-
-@dataclass(frozen=True)
-class StreamBatch:
-    """A micro-batch of a streaming query.
-
-    Its number goes into the summary of its snapshot and, by the same commit, into a property of the table, which is
-    still there when the snapshot has expired.
-    """
-
-    query: str
-    number: int
-
-    @property
-    def summary(self) -> dict[str, str]:
-        """What the summary of its snapshot says."""
-        return {_QUERY: self.query, _BATCH: str(self.number)}
-
-    @property
-    def properties(self) -> dict[str, str]:
-        """The table's property with the last batch of the query."""
-        return {f"{_STREAM}{self.query}": str(self.number)}
-
-    def is_in(self, metadata: TableMetadata) -> bool:
-        """Whether a table has this batch of the query, or a later one; without the property, by its history."""
-        (name,) = self.properties
-        if name in metadata.properties:
-            return _number(name, metadata.properties[name]) >= self.number
-        history = ancestors(metadata, metadata.current_snapshot_id)
-        summaries = (snapshot.summary.additional_properties for snapshot in history if snapshot.summary)
-        return any(_number(_BATCH, own[_BATCH]) >= self.number for own in summaries if own.get(_QUERY) == self.query)
 
 
 @dataclass(frozen=True)
@@ -79,7 +44,6 @@ class Change:
     touches: Callable[[Table], bool] | None = None  # whether others have changed what it has read
     sort_manifests: bool = False
     properties: Mapping[str, str] = field(default_factory=dict)
-    batch: StreamBatch | None = None  # what is committed at most once
     updates: tuple[TableUpdate, ...] = ()  # of the metadata, in the same commit: a table that is replaced
 
     def applied(self, metadata: TableMetadata) -> TableMetadata:
@@ -239,14 +203,6 @@ def own_folders(table: Table) -> list[str]:
     properties = table.metadata.properties
     named = [properties[name] for name in _OLD_PATHS if name in properties]
     return [table.metadata.location, folder_of(table, "data"), folder_of(table, "metadata"), *named]
-
-
-def _number(name: str, text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        hint = "set it to the last batch of the query that the table has, or remove it"
-        raise LakeError(f"{name} is {text!r}, which is no number of a batch", hint=hint) from None
 
 
 def _by_spec(manifests: Sequence[ManifestFile]) -> dict[int, list[ManifestFile]]:

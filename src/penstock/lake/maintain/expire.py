@@ -34,7 +34,8 @@ from pyiceberg.table.update import (
 )
 
 from penstock.errors import CLIENT_ERRORS, LakeError, PenstockError
-from penstock.lake.commit.commit import UnknownOutcomeError, commit_metadata, fresh, update
+from penstock.lake.commit.commit import UnknownOutcomeError, commit_metadata, fresh, property_updates, update
+from penstock.lake.commit.once import forgotten_runs
 from penstock.lake.maintain.unneeded_files import (
     File,
     check_collectable,
@@ -112,6 +113,7 @@ def _commit(table: Table, now: datetime, before: datetime, keep_last: int) -> tu
         updates: list[TableUpdate] = [RemovePartitionStatisticsUpdate.model_validate({"snapshot-id": s.snapshot_id})
                               for s in metadata.partition_statistics if s.snapshot_id in ids]  # fmt: skip
         updates.append(RemoveSnapshotsUpdate(snapshot_ids=ids))  # type: ignore[call-arg]
+        updates += property_updates(metadata, {}, forgotten_runs(metadata, gone))
         try:
             published = update(table, requirements, updates, (ValueError,))  # somebody else removed one of them
             _check_refs(table, published, ids)

@@ -14,7 +14,8 @@ class WriteResult:
     """What a write did, returned by `append`, `overwrite`, `delete`, `update`, `merge` and `upsert`.
 
     Rows that were only written again, because a row beside them changed, are not counted. `snapshot_id` is None, and
-    all counts are 0, when there was nothing to do.
+    all counts are 0, when there was nothing to do. When a run was committed before, `already_committed` is true,
+    `snapshot_id` is that of the earlier commit, and all counts are 0.
     """
 
     snapshot_id: int | None = None
@@ -26,12 +27,15 @@ class WriteResult:
     bytes_added: int = 0
     bytes_removed: int = 0
     retries: int = 0
+    already_committed: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers, for machines."""
         return asdict(self)
 
     def __str__(self) -> str:
+        if self.already_committed:
+            return f"already committed by snapshot {self.snapshot_id}, nothing changed"
         rows = [(self.rows_added, "added"), (self.rows_updated, "updated"), (self.rows_removed, "removed")]
         parts = [f"{counted(count, 'row')} {verb}" for count, verb in rows if count]
         if not parts:

@@ -20,7 +20,6 @@ from penstock.errors import ConflictError, LakeError
 from penstock.expr.bind import bind_text
 from penstock.expr.tree import Expr
 from penstock.lake.commit.commit import (
-    AlreadyCommitted,
     Published,
     change_metadata,
     commit,
@@ -29,7 +28,8 @@ from penstock.lake.commit.commit import (
     undone_on_failure,
 )
 from penstock.lake.commit.manifest_writer import check_format_version
-from penstock.lake.commit.snapshot import Change, StreamBatch, folder_of
+from penstock.lake.commit.once import AlreadyCommitted, StreamBatch, once_of
+from penstock.lake.commit.snapshot import Change, folder_of
 from penstock.lake.layout.live_files import LiveFile, live_files, logical_sizes
 from penstock.lake.layout.table_layout import layout_of, missing_spec
 from penstock.lake.write.arrangement import write_rows
@@ -62,6 +62,21 @@ class Done(NamedTuple):
     result: WriteResult
 
 
+def at_most_once(table: IcebergTable, properties: Mapping[str, str], work: Callable[[], Done]) -> Done:
+    """What a write did, unless its properties name a run that the table has: then nothing is done."""
+    once = once_of(properties)
+    if once is None:
+        return work()
+    try:
+        once.check(table.table.metadata)
+        done = work()
+        if done.result.snapshot_id is None:  # perhaps since another process has done it meanwhile
+            once.check(fresh(table.table).metadata)
+        return done
+    except AlreadyCommitted as known:
+        return Done(fresh(table.table), WriteResult(known.snapshot_id, already_committed=True))
+
+
 def append(table: IcebergTable, data: Any, properties: dict[str, str]) -> Done:
     """Add rows."""
     job, data = prepare_for(table, data)
@@ -91,7 +106,7 @@ def add_computed(base: IcebergTable, data: Any) -> Done:
 def add_batch(table: IcebergTable, files: Sequence[WrittenFile], batch: StreamBatch) -> bool:
     """Commit the files of a micro-batch; False when the table has it already, and then they are removed."""
     try:
-        _add(table, Change("append", files, properties=batch.summary, batch=batch))
+        _add(table, Change("append", files, properties=batch.summary))
     except AlreadyCommitted:
         return False
     return True

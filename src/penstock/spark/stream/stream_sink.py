@@ -89,7 +89,7 @@ class StreamWriter(_arrow_writer()):  # type: ignore[misc]
 
     def commit(self, messages: list[BatchWritten], batchId: int) -> None:
         """On the driver: one snapshot for all tasks, when there are rows and the table does not have the batch."""
-        from penstock.lake.commit.snapshot import StreamBatch
+        from penstock.lake.commit.once import StreamBatch
         from penstock.lake.write import writes as write
 
         files = files_of(messages)

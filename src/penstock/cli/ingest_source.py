@@ -1,0 +1,164 @@
+"""What `penstock ingest` reads: Parquet, CSV or JSON, one file or a folder of them, or a Hive layout.
+
+The kind is found without Spark, by names or first bytes. A folder of data files goes through Penstock's own scan, which
+knows Hive layouts; all of it is read, so limits that keep queries from listing too much do not hold here.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from penstock.errors import PenstockWarning, SchemaError, StorageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from penstock.spark.write.text_rows import TextRows
+    from penstock.storage.storage import Storage
+    from penstock.tables.source import Source
+
+_TEXT_KINDS = {"csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json"}
+_FIRST_BYTES = 16
+
+
+@dataclass(frozen=True)
+class IngestSource:
+    """A file or a folder, and what is said about it."""
+
+    location: str
+    storage: str | None = None
+    partition_by: str = "auto"
+    declared: pa.Schema | None = None
+    timezone: str = "UTC"
+
+    def check(self) -> None:
+        """An error for a source that is not there, of no known kind, or whose types are its own."""
+        is_text = self.is_text
+        if self.declared is not None and not is_text:
+            message = f"--schema declares the types of CSV and JSON, and {self.location} is {self.kind.title()}"
+            raise SchemaError(message, hint="leave it out: such files have types")
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it has no types of its own."""
+        return self.kind in _TEXT_KINDS.values()
+
+    @cached_property
+    def kind(self) -> str:
+        """The kind of a file by its name, or by its first bytes; of a folder, that of the first file in it."""
+        place = self._open()
+        by_name, is_file = _by_name(self.location), _is_file(place)
+        known = by_name or (_by_bytes(place, place.path) if is_file else next(_kinds_below(place), None))
+        if known is None:
+            message = f"no Parquet, CSV or JSON file in {place.url}"
+            raise StorageError(message, hint="give a file, or a folder with files")
+        return known
+
+    @cached_property
+    def is_flat(self) -> bool:
+        """Whether it has no levels to look for: a file, a folder that is named like one, or one of files only."""
+        from penstock.formats.format_registry import is_hidden
+
+        if self.partition_by != "auto":
+            return False
+        place = self._open()
+        if _by_name(self.location) is not None or _is_file(place):
+            return True
+        entries = place.entries(place.path)
+        return not any(entries.entry(i).is_directory for i, name in enumerate(entries.names) if not is_hidden(name))
+
+    def columns(self) -> pa.Schema:
+        """The columns of files with types, by one footer."""
+        from penstock.formats.format_registry import format_of
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they are shown when it is read
+            if not self.is_flat:
+                return self.layout().schema
+            place = self._open()
+            with place.open(place.path) as file:
+                return format_of(place.path).open(file).schema
+
+    def layout(self) -> Source:
+        """A Hive layout, all of which may be listed."""
+        from penstock.tables.hive.hive_table import hive
+
+        limits: Any = dict.fromkeys(("warn_partitions", "max_partitions", "max_lists"), sys.maxsize)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            table = hive(self.location, self.partition_by, storage=self.storage, timezone=self.timezone, **limits)
+        for each in caught:  # the table's own partitioning is another one
+            text = str(each.message).replace("partition_by=", "source_partition_by=")
+            warnings.warn(text, PenstockWarning, stacklevel=2)
+        return table
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """The rows of files with types."""
+        if self.is_flat:
+            return spark.read.format(self.kind).load(self.location)
+        rows: DataFrame = self.layout().dataframe(spark)
+        return rows
+
+    def text(self, spark: SparkSession, table: pa.Schema | None) -> TextRows:
+        """The rows of CSV or JSON, with the types that are declared, or those of the table."""
+        from penstock.spark.write.text_rows import read_text
+
+        return read_text(spark, self.kind, self.location, self.declared, table, self.timezone)
+
+    def _open(self) -> Storage:
+        from penstock.storage.schemes import open_storage
+
+        return open_storage(self.location, self.storage)
+
+
+def _kinds_below(place: Any) -> Iterator[str]:
+    """The kinds of the data files in a folder and below it."""
+    from penstock.formats.format_registry import is_hidden
+
+    waiting = [place.path]
+    while waiting:
+        folder = waiting.pop()
+        entries = place.entries(folder)
+        for entry in (entries.entry(i) for i in entries.in_order() if not is_hidden(entries.names[i])):
+            path = f"{folder}/{entry.name}"
+            if entry.is_directory:
+                waiting.append(path)
+            elif (kind := _by_name(entry.name) or _by_bytes(place, path)) is not None:
+                yield kind
+
+
+def _is_file(place: Any) -> bool:
+    from pyarrow.fs import FileType
+
+    try:
+        kind = place.filesystem.get_file_info(place.path).type
+    except OSError as error:
+        raise place.trouble(place.path, error) from None
+    if kind == FileType.NotFound:
+        raise StorageError(f"{place.url} does not exist", hint="check the path")
+    if kind == FileType.Unknown:
+        raise StorageError(f"{place.url} is a pipe, socket or device", hint="give a file, or a folder with files")
+    return bool(kind == FileType.File)
+
+
+def _by_bytes(place: Any, path: str) -> str | None:
+    """The kind of a file whose name does not tell it, as Hive's `000000_0`; None for none that is known."""
+    from penstock.formats.format_registry import format_of_bytes
+
+    with place.open(path) as file:
+        known = format_of_bytes(file.read(_FIRST_BYTES))
+        return None if known is None else known.name
+
+
+def _by_name(name: str) -> str | None:
+    from penstock.formats.format_registry import FORMATS
+
+    kinds = {**_TEXT_KINDS, **{each.name: each.name for each in FORMATS}}
+    parts = name.rstrip("/").rpartition("/")[2].lower().split(".")[1:]
+    return next((kinds[part] for part in reversed(parts[-2:]) if part in kinds), None)
