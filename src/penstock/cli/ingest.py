@@ -41,6 +41,7 @@ _MEMORY = re.compile(r"[1-9]\d*[kmgt]b?", re.IGNORECASE)
               help="Add the rows, or put them in the place of others.")  # fmt: skip
 @click.option("--where", help="With replace-where, what the rows replace: a predicate in Spark SQL.")
 @click.option("--on", help="With upsert: the key columns, 'app, id'.")
+@click.option("--merge-schema", is_flag=True, help="With append: add and widen columns of the table for the rows.")
 @options.run_id
 @options.branch
 @click.option("--schema", help="The columns of CSV or JSON with their types: 'ts timestamp, v double'.")
@@ -119,6 +120,8 @@ def _check(given: Mapping[str, Any]) -> None:
         if given[option] is None and given["mode"] == mode:
             example = "--where \"dt = '2026-05-17'\"" if option == "where" else "--on id"
             raise LakeError(f"--mode {mode} is given without --{option}", hint=f"add {example}")
+    if given["merge_schema"] and given["mode"] != "append":
+        raise LakeError(f"--merge-schema is given with --mode {given['mode']}", hint="it is for append")
     if given["max_bad_rows"] is not None and given["bad_rows"] is None:
         raise LakeError("--max-bad-rows is given without --bad-rows", hint="say where they are kept: --bad-rows FILE")
     if given["bad_rows"] is not None and not os.path.isdir(os.path.dirname(os.path.abspath(given["bad_rows"]))):
@@ -170,14 +173,16 @@ def _rows(
     from penstock.spark.session.tasks import progress_of_tasks
     from penstock.tables.iceberg.metadata.catalogs import clear_errors
 
-    with clear_errors(f"the source {source.location}", {}):
-        if source.is_text:
-            text = source.text(spark, None if table is None else table.schema)
-            frame = text.rows
-        else:
-            text = None
-            with progress_of_tasks(f"looking at {source.location}", spark):
-                frame = source.frame(spark)
+    if source.is_text:
+        text = source.text(spark, None if table is None else table.schema)
+        frame = text.rows
+    else:
+        text = None
+        with (
+            clear_errors(f"the source {source.location}", {}),
+            progress_of_tasks(f"looking at {source.location}", spark),
+        ):
+            frame = source.frame(spark)
     try:
         yield frame, text
     finally:
@@ -203,7 +208,7 @@ def _write(table: ManagedTable, frame: DataFrame, given: Mapping[str, Any]) -> W
 
     mode, run_id = given["mode"], given["run_id"]
     if mode == "append":
-        return table.append(frame, run_id=run_id)
+        return table.append(frame, merge_schema=given["merge_schema"], run_id=run_id)
     if mode == "upsert":
         return table.upsert(frame, read_names(given["on"]), run_id=run_id)
     return table.overwrite(frame, given["where"], dynamic=mode == "dynamic", run_id=run_id)
@@ -232,7 +237,8 @@ def _show(
         echo(f"{rows} added to {given['table']}, which has {counted(total, 'row')} now")
     else:
         echo(f"{given['table']}: {result}; {counted(total, 'row')} in all")
-    echo(write_details(result))
+    if result.snapshot_id is not None:
+        echo(write_details(result))
     if bad and text is not None:
         echo(f"{bad:,} of {counted(text.total, 'row')} did not fit, and are kept in {given['bad_rows']}")
 

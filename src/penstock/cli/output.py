@@ -63,7 +63,9 @@ def with_options(text: str, command: click.Command | None) -> str:
     line, *excerpt = text.split("\n")
     for option in command.params if command is not None else ():
         if isinstance(option, click.Option) and option.name is not None:
-            line = re.sub(rf"(?<![\w/'\"`]){option.name}=", f"{option.opts[-1]} ", line)
+            value = "=True" if option.is_flag else "="
+            shown = option.opts[-1] if option.is_flag else f"{option.opts[-1]} "
+            line = re.sub(rf"(?<![\w/'\"`]){option.name}{value}", shown, line)
             if "_" in option.name:  # no word of the language
                 line = re.sub(rf"(?<![\w/'\"`]){option.name}\b", option.opts[-1], line)
     return "\n".join([line, *excerpt])

@@ -243,6 +243,15 @@ def test_a_run_of_another_process_that_is_faster_is_seen_when_this_one_commits(
     assert (done["already_committed"], done["made"], done["total_rows"]) == (True, False, 3)
 
 
+def test_columns_are_added_to_the_table_when_asked_for(source: Path, tmp_path: Path) -> None:
+    managed_table(tmp_path, "app string")
+    refused = run(tmp_path, "ingest", str(source), "web.t")
+    assert refused.exit_code == 2
+    assert "not in the table: n; append with --merge-schema to change the table, or select" in refused.stderr
+    assert told(tmp_path, "ingest", str(source), "web.t", "--merge-schema")["rows_added"] == 3
+    assert reopened(tmp_path).schema.names == ["app", "n"]
+
+
 def test_a_branch_is_written_apart(source: Path, tmp_path: Path) -> None:
     table = managed_table(tmp_path, "app string, n bigint")
     table.append(pa.table({"app": ["a"], "n": [9]}))
@@ -276,6 +285,10 @@ def test_a_branch_is_written_apart(source: Path, tmp_path: Path) -> None:
         (
             ["a.parquet", "web.t", "--schema", "n int"],
             "--schema declares the types of CSV and JSON, and a.parquet is Parq",
+        ),
+        (
+            ["a.csv", "web.t", "--mode", "dynamic", "--merge-schema"],
+            "--merge-schema is given with --mode dynamic; it is",
         ),
         (["a.csv", "web.t", "--max-bad-rows", "3"], "--max-bad-rows is given without --bad-rows"),
         (["a.csv", "web.t", "--bad-rows", "no/such/file"], "the folder of --bad-rows no/such/file does not exist"),

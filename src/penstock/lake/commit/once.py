@@ -147,14 +147,17 @@ def forgotten_runs(metadata: TableMetadata, expired: Collection[Snapshot]) -> li
 
 
 def _is_outside(metadata: TableMetadata, head: int | None, snapshot: Snapshot) -> bool:
-    """Whether it is certain that a snapshot is not in the history of another: what has expired of it is older."""
+    """Whether it is certain that a snapshot is not in the history of another one: what is left of that reaches back
+    behind it. When snapshots expire, PyIceberg forgets that the next ones had a parent, so that alone says nothing."""
     history = list(ancestors(metadata, head))
     if any(each.snapshot_id == snapshot.snapshot_id for each in history):
         return False
-    oldest = history[-1] if history else None
-    if oldest is None or oldest.parent_snapshot_id is None:
-        return True
-    return (oldest.sequence_number or 0) < (snapshot.sequence_number or 0)
+    return not history or _order(history[-1]) < _order(snapshot)
+
+
+def _order(snapshot: Snapshot) -> tuple[int, int]:
+    """The place of a snapshot among all of a table; version 1 does not count them."""
+    return snapshot.sequence_number or 0, snapshot.timestamp_ms
 
 
 def _history(metadata: TableMetadata) -> Iterator[tuple[Snapshot, Mapping[str, str]]]:

@@ -16,13 +16,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DataType, StringType, StructType
@@ -30,11 +33,17 @@ from pyspark.sql.types import DataType, StringType, StructType
 from penstock.errors import SchemaError, StorageError, name_hint, shortened
 from penstock.expr.sql_text import quote_name
 from penstock.progress import counted
+from penstock.spark.session.process import one_line
 from penstock.spark.session.tasks import progress_of_tasks
 
 _BAD, _FILE = "__penstock_bad", "__penstock_file"
 _LOOKED_AT = 100  # lines of JSON that say in which order the columns are
 _SHOWN = 120
+_PROBLEMS = {
+    "csv": "another number of values, or one of another type",
+    "json": "not one JSON object, or a value of another type",
+}
+_OTHER_HEADER = re.compile(r"Header: (.*?)\s*Schema: (.*?)\s*Expected: .*?CSV file: (\S+)", re.DOTALL)
 
 
 @dataclass
@@ -53,7 +62,7 @@ class TextRows:
     @property
     def rows(self) -> DataFrame:
         """Those that fit."""
-        return self._all.where(F.col(_BAD).isNull()).select(*(F.col(quote_name(name)) for name in self.types.names))
+        return self._all.where(F.col(_BAD).isNull()).select(*map(_column, self.types.names))
 
     def bad_rows(self) -> Iterator[dict[str, str]]:
         """Those that do not fit: the file of each, its text, and what is wrong."""
@@ -64,10 +73,8 @@ class TextRows:
     def refuse(self) -> None:
         """An error that shows the first row that does not fit."""
         first = next(self.bad_rows())
-        rows = (
-            f"{self.bad:,} of {counted(self.total, 'row')} of {self.source} {'does' if self.bad == 1 else 'do'} not fit"
-        )
-        message = f"{rows}; {first['problem']}: {shortened(first['row'], _SHOWN)!r} in {first['file']}"
+        example = f"{shortened(first['row'], _SHOWN)!r} in {first['file']} ({first['problem']})"
+        message = f"{self.bad:,} of {counted(self.total, 'row')} of {self.source} do not fit, such as {example}"
         raise SchemaError(message, hint="correct them, or keep them aside with --bad-rows FILE; nothing was written")
 
     def keep_bad_rows(self, path: str) -> None:
@@ -102,6 +109,13 @@ def read_text(
     timezone: str = "UTC",
 ) -> TextRows:
     """The rows of a CSV or JSON source."""
+    with _clear_errors(source):
+        return _read(spark, kind, source, declared, table, timezone)
+
+
+def _read(
+    spark: SparkSession, kind: str, source: str, declared: pa.Schema | None, table: pa.Schema | None, timezone: str
+) -> TextRows:
     options = {"columnNameOfCorruptRecord": _BAD, "timeZone": timezone, "mode": "PERMISSIVE"}
     known = _types(declared if declared is not None else table)
     with progress_of_tasks(f"looking at {source}", spark):
@@ -113,46 +127,62 @@ def read_text(
         else:
             types, inferred = _json_types(spark, source, options, known)
     schema = StructType()
-    for name, kind_of_column in types.items():
-        schema = schema.add(name, kind_of_column)
+    for name, own in types.items():
+        schema = schema.add(name, own)
     wanted = StructType([each for each in schema.fields if declared is None or each.name.lower() in known])
-    rows = spark.read.options(**options).schema(schema.add(_BAD, StringType())).format(kind).load(source)
-    fields = {each.name.lower(): each for each in (declared if declared is not None else table or ())}
-    required = [name for name in wanted.names if name.lower() in fields and not fields[name.lower()].nullable]
-    return _counted(spark, source, rows, wanted, inferred, required, declared is not None and kind == "json")
-
-
-def _counted(
-    spark: SparkSession,
-    source: str,
-    rows: DataFrame,
-    types: StructType,
-    inferred: list[str],
-    required: list[str],
-    may_lack: bool,
-) -> TextRows:
-    """Parse all rows, and keep them."""
-    columns = [F.col(quote_name(name)) for name in types.names]
-    problem = F.when(
-        F.col(_BAD).isNotNull(),
-        F.struct(F.col(_BAD).alias("row"), F.lit("not of the types of the columns").alias("problem")),
-    )
-    for name in required:
-        is_null = F.struct(
-            F.to_json(F.struct(*columns)).alias("row"), F.lit(f"column {name!r} is NULL").alias("problem")
-        )
-        problem = problem.when(F.col(quote_name(name)).isNull(), is_null)
-    kept = rows.select(*columns, problem.alias(_BAD), F.col("_metadata.file_path").alias(_FILE)).persist()
-    values = [F.count(column) for column in columns] if may_lack else []
+    lines = spark.read.options(**options).schema(schema.add(_BAD, StringType())).format(kind).load(source)
+    required = {each.name.lower() for each in (declared if declared is not None else table or ()) if not each.nullable}
+    problems = _problems(kind, wanted.names, [name for name in wanted.names if name.lower() in required])
+    # All columns are kept: Spark counts the values of a line only when it has to read them all.
+    everything = [_column(name) for name in types]
+    kept = lines.select(*everything, problems.alias(_BAD), F.col("_metadata.file_path").alias(_FILE)).persist()
+    may_lack = wanted.names if kind == "json" and declared is not None else []
     try:
         with progress_of_tasks(f"reading {source}", spark):
-            total, bad, *counts = kept.agg(F.count(F.lit(1)), F.count(_BAD), *values).collect()[0]
+            counts = [F.count(F.lit(1)), F.count(_BAD), *(F.count(_column(name)) for name in may_lack)]
+            total, bad, *values = kept.agg(*counts).collect()[0]
     except BaseException:
         kept.unpersist()
         raise
-    empty = [name for name, count in zip(types.names, counts, strict=False) if not count and total > bad]
-    unread = [name for name in rows.columns if name not in (*types.names, _BAD)]
-    return TextRows(source, total, bad, types, inferred, unread, empty, kept)
+    unread = [name for name in types if name not in wanted.names]
+    empty = [name for name, count in zip(may_lack, values, strict=True) if not count and total > bad]
+    return TextRows(source, total, bad, wanted, inferred, unread, empty, kept)
+
+
+def _problems(kind: str, names: Sequence[str], required: Sequence[str]) -> Column:
+    """What is wrong with a row, and its text; NULL when nothing is."""
+    unreadable = F.struct(F.col(_BAD).alias("row"), F.lit(_PROBLEMS[kind]).alias("problem"))
+    problem = F.when(F.col(_BAD).isNotNull(), unreadable)
+    text = F.to_json(F.struct(*map(_column, names)))
+    for name in required:
+        is_null = F.struct(text.alias("row"), F.lit(f"{name} is NULL").alias("problem"))
+        problem = problem.when(_column(name).isNull(), is_null)
+    return problem
+
+
+@contextmanager
+def _clear_errors(source: str) -> Iterator[None]:
+    """What Spark says of a source, as one line that names it."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        cause = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+        while cause is not None and cause.getCause() is not None:
+            cause = cause.getCause()
+        text = one_line(error) if cause is None or cause.getMessage() is None else str(cause.getMessage())
+        header = _OTHER_HEADER.search(text)
+        if header is not None:
+            message = f"the header of {header[3]} is {header[1]}, and not {header[2]}"
+            raise SchemaError(
+                message, hint="files of one source have the same columns, each once, in one order"
+            ) from None
+        raise SchemaError(
+            f"{source} cannot be read: {one_line(text)}", hint="correct it, or declare it: --schema"
+        ) from None
+
+
+def _column(name: str) -> Column:
+    return F.col(quote_name(name))
 
 
 def _types(schema: pa.Schema | None) -> Mapping[str, tuple[str, DataType]]:
