@@ -99,7 +99,11 @@ def ingest(json: bool, **given: Any) -> None:
     with warnings_as_notes(), _rows(spark, source, table) as (frame, text):
         if text is not None:
             _look_at_bad_rows(text, given)
-        table, made = (table, False) if table is not None else target.create(frame.schema)
+        table, made = (
+            (table, False)
+            if table is not None
+            else target.create(frame.schema if source.declared is None else source.declared)
+        )
         try:
             with progress(f"writing to {given['table']}"):
                 result = _write(table, frame, given)
