@@ -78,6 +78,7 @@ LONGEST = (
 # process of Iceberg's runtime is one of the two with Spark: `test_sql_judges.py` needs both.
 PROCESSES_WITH = {"Spark": 2, "Iceberg's Spark runtime": 1}
 OWN_SPARK = {
+    "test_nightly_job.py",
     "test_managed_kills.py",
     "test_stream_kills.py",
     "test_demo.py",

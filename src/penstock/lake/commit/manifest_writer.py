@@ -44,6 +44,8 @@ from penstock.tables.iceberg.manifest.entrywise import ExactDecoder, read_record
 _OWN = tuple(NestedField(FIELD_IDS[name], name, StringType(), required=False) for name in ManifestRecord._fields)
 _ENTRIES_PER_BLOCK, _TEXTS_PER_BLOCK = 1_000, 1 << 20
 _OWN_TYPE = StructType(*DATA_FILE_TYPE[DEFAULT_READ_VERSION].fields, *_OWN)
+_WITH_VALUES = {"lower_bounds", "upper_bounds", *ManifestRecord._fields}
+_PLACES_WITH_VALUES = [i for i, field in enumerate(_OWN_TYPE.fields) if field.name in _WITH_VALUES]
 
 
 def data_file(written: WrittenFile) -> DataFile:
@@ -146,6 +148,9 @@ class Manifests:
 
     def _marked(self, entry: ManifestEntry, gone: frozenset[str]) -> ManifestEntry:
         is_gone = entry.data_file.file_path in gone
+        if is_gone:  # values of rows do not outlive their file: who deletes a person expects that
+            for i in _PLACES_WITH_VALUES:
+                entry.data_file._data[i] = None
         return ManifestEntry.from_args(
             status=ManifestEntryStatus.DELETED if is_gone else ManifestEntryStatus.EXISTING,
             snapshot_id=self._snapshot_id if is_gone else entry.snapshot_id,
