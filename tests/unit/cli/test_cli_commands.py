@@ -33,6 +33,7 @@ ARGUMENTS = {
     "alter": ["web.t", "--add", "more int"],
     "compact": ["web.t"],
     "completion": ["bash"],
+    "delete": ["web.t", "--where", "FALSE"],
     "doctor": ["web.t"],
     "expire": ["web.t"],
     "explain": ["web.t", "--where", "app = 'a'"],
@@ -45,6 +46,7 @@ ARGUMENTS = {
     "stream": ["web.t", "--once", "--limit", "1"],
     "sweep": ["web.t", "--dry-run"],
     "tables": [],
+    "update": ["web.t", "--set", "n = n", "--where", "FALSE"],
 }
 
 
