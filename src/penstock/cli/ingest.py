@@ -22,6 +22,7 @@ from penstock.cli.output import echo, echo_json, echo_note, warnings_as_notes, w
 from penstock.cli.table_commands import open_lake
 from penstock.errors import LakeError
 from penstock.progress import counted, progress
+from penstock.quantities import parse_size
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     from penstock.spark.write.text_rows import TextRows
 
 _MODES = ("append", "overwrite", "dynamic", "replace-where", "upsert")
-_MEMORY = re.compile(r"[1-9]\d*[kmgt]b?", re.IGNORECASE)
+_MEMORY, _LEAST_MEMORY = re.compile(r"\d+[kmgt]b?", re.IGNORECASE), "512m"  # Spark starts with no less
+_MASTER = re.compile(r"local(\[(\*|[1-9]\d*)(,[1-9]\d*)?\])?|yarn|(spark|k8s)://.+")
 
 
 @click.command(cls=Predicated, short_help="Write files to a table, which is made if need be.")
@@ -130,8 +132,12 @@ def _check(given: Mapping[str, Any]) -> None:
         raise LakeError("--max-bad-rows is given without --bad-rows", hint="say where they are kept: --bad-rows FILE")
     if given["bad_rows"] is not None and not os.path.isdir(os.path.dirname(os.path.abspath(given["bad_rows"]))):
         raise LakeError(f"the folder of --bad-rows {given['bad_rows']} does not exist", hint="make it, or name another")
-    if given["memory"] is not None and not _MEMORY.fullmatch(given["memory"]):
-        raise LakeError(f"invalid --memory {given['memory']!r}", hint="write a whole number and a unit: 4g, 512m")
+    memory, master = given["memory"], given["master"]
+    if memory is not None and (not _MEMORY.fullmatch(memory) or parse_size(memory) < parse_size(_LEAST_MEMORY)):
+        hint = f"write a whole number and a unit, {_LEAST_MEMORY} or more: 4g"
+        raise LakeError(f"invalid --memory {memory!r}", hint=hint)
+    if master is not None and not _MASTER.fullmatch(master):
+        raise LakeError(f"invalid --master {master!r}", hint="write local[*], local[4], yarn, spark://… or k8s://…")
     with_run({}, given["run_id"])
 
 

@@ -292,7 +292,13 @@ def test_a_branch_is_written_apart(source: Path, tmp_path: Path) -> None:
         ),
         (["a.csv", "web.t", "--max-bad-rows", "3"], "--max-bad-rows is given without --bad-rows"),
         (["a.csv", "web.t", "--bad-rows", "no/such/file"], "the folder of --bad-rows no/such/file does not exist"),
-        (["a.csv", "web.t", "--memory", "lots"], "invalid --memory 'lots'; write a whole number and a unit: 4g"),
+        (["a.csv", "web.t", "--memory", "lots"], "invalid --memory 'lots'; write a whole number and a unit, 512m or"),
+        (
+            ["a.csv", "web.t", "--memory", "64m"],
+            "invalid --memory '64m'; write a whole number and a unit, 512m or more",
+        ),
+        (["a.csv", "web.t", "--master", "bogus"], "invalid --master 'bogus'; write local[*], local[4], yarn, spark://"),
+        (["a.csv", "web.t", "--master", "local[0]"], "invalid --master 'local[0]'; write local[*]"),
         (["a.csv", "web.t", "--branch", "audit"], "web.t has no branch 'audit'; there are: main"),
         (["a.csv", "web.new", "--branch", "audit"], "no table 'web.new', and so no branch 'audit'"),
         (["a.csv", "web.new", "--schema", "n int", "--partition-by", "m"], "--partition-by 'm': no column 'm'"),
@@ -319,6 +325,14 @@ def test_bad_input_is_one_clear_line_without_spark_and_nothing_changes(
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
     assert line
     assert files_below(tmp_path) == before
+
+
+def test_a_warehouse_that_cannot_be_made_is_one_line(source: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = run(tmp_path / "file" / "lake", "ingest", str(source), "web.t")
+    place = tmp_path / "file" / "lake"
+    message = f"Error: the warehouse {place} cannot be made: Not a directory; check the path and its permissions\n"
+    assert (done.exit_code, done.stderr) == (2, message)
 
 
 def test_all_directories_of_a_layout_may_be_listed(tmp_path: Path) -> None:

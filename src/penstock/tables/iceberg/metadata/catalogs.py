@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.errors import CLIENT_ERRORS, LakeError, PenstockError, TableNotFoundError
+from penstock.errors import CLIENT_ERRORS, LakeError, PenstockError, StorageError, TableNotFoundError
 from penstock.expr.bind import Context
 from penstock.storage.redaction import one_line
 from penstock.storage.schemes import open_storage
@@ -113,7 +113,11 @@ def embedded_catalog(warehouse: Path) -> Catalog:
     """The catalog of a warehouse on a local disk: SQLite in `catalog.db`, tables in folders beside it."""
     from pyiceberg.catalog.sql import SqlCatalog
 
-    warehouse.mkdir(parents=True, exist_ok=True)
+    try:
+        warehouse.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"the warehouse {warehouse} cannot be made: {error.strerror}"
+        raise StorageError(message, hint="check the path and its permissions") from None
     place = {"uri": f"sqlite:///{warehouse / 'catalog.db'}?timeout=60", "warehouse": f"file://{warehouse}"}
     with clear_errors(f"the catalog in {warehouse}", {}):
         return SqlCatalog("penstock", **{**properties_of(None), **place})
