@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,7 @@ import pytest
 from penstock import Coalesce
 from penstock.lake.managed_table import ManagedTable
 from tests.fixtures.managed_tables import files_below, managed_table, reachable, reopened, snapshot_ids
-from tests.fixtures.managed_writers import APPS, Row, append_many, rows
+from tests.fixtures.managed_writers import APPS, Increment, Row, append_many, increment_many, rows
 from tests.fixtures.processes import PATIENCE
 from tests.fixtures.variants import variants
 
@@ -29,10 +30,10 @@ def found(table: Any) -> list[Row]:
     return sorted(zip(read["id"].to_pylist(), read["app"].to_pylist(), strict=True))
 
 
-def appended_by_processes(root: Path, workers: int, commits: int, timeout: float) -> ManagedTable:
+def run_processes(work: Callable[..., None], arguments: Sequence[tuple[Any, ...]], timeout: float = 550) -> None:
+    """One process for each set of arguments, all at once; an error where one of them fails."""
     processes = multiprocessing.get_context("spawn")
-    table = managed_table(root, SCHEMA, ["app"], coalesce=Coalesce("app", values=["a", "b", "c"]))
-    started = [processes.Process(target=append_many, args=(str(root), i, commits)) for i in range(workers)]
+    started = [processes.Process(target=work, args=each) for each in arguments]
     for process in started:
         process.start()
     for process in started:
@@ -40,8 +41,7 @@ def appended_by_processes(root: Path, workers: int, commits: int, timeout: float
     codes = [process.exitcode for process in started]
     for process in started:
         process.kill()
-    assert codes == [0] * workers
-    return table.refresh()
+    assert codes == [0] * len(started)
 
 
 def check_appended(table: ManagedTable, root: Path, workers: int, commits: int) -> None:
@@ -62,8 +62,43 @@ def check_appended(table: ManagedTable, root: Path, workers: int, commits: int) 
 
 @pytest.mark.parametrize(("workers", "commits"), [(2, 6), pytest.param(8, 25, marks=pytest.mark.slow)])
 def test_processes_append_at_once_and_every_row_is_there_once(tmp_path: Path, workers: int, commits: int) -> None:
-    table = appended_by_processes(tmp_path, workers, commits, timeout=550)
-    check_appended(table, tmp_path, workers, commits)
+    table = managed_table(tmp_path, SCHEMA, ["app"], coalesce=Coalesce("app", values=["a", "b", "c"]))
+    run_processes(append_many, [(str(tmp_path), i, commits) for i in range(workers)])
+    check_appended(table.refresh(), tmp_path, workers, commits)
+
+
+MODES = {
+    "both": {"write.update.mode": "merge-on-read"},
+    "copy-on-write": {},
+    "merge-on-read": {f"write.{command}.mode": "merge-on-read" for command in ("update", "merge")},
+}
+
+
+@pytest.mark.parametrize(
+    ("mode", "workers", "changes"),
+    [("both", 2, 5), *(pytest.param(mode, 8, 20, marks=pytest.mark.slow) for mode in MODES)],
+)
+def test_processes_that_merge_into_the_same_keys_at_once_have_a_serial_order(
+    tmp_path: Path, mode: str, workers: int, changes: int
+) -> None:
+    lake = tmp_path / "lake"
+    table = managed_table(lake, f"{SCHEMA}, n bigint", ["app"], coalesce=Coalesce("app"), properties=MODES[mode])
+    journals = [tmp_path / f"worker {i}" for i in range(workers)]
+    run_processes(increment_many, [(str(lake), i, changes, str(path)) for i, path in enumerate(journals)])
+    lines = [json.loads(line) for path in journals for line in path.read_text().splitlines()]
+    assert len(lines) == workers * changes
+    committed, state = list[str](), dict[int, int]()
+    for snapshot in table.refresh().table.metadata.snapshots:
+        change = Increment.of(*map(int, snapshot.summary.additional_properties["test.op"].split(".")))
+        committed.append(change.name)
+        state = change.apply(state)
+        rows_there = table.at(snapshot.snapshot_id).arrow(columns=["id", "n"]).to_pylist()
+        assert sorted((row["id"], row["n"]) for row in rows_there) == sorted(state.items()), committed
+    assert sorted(committed) == sorted(line["change"] for line in lines if line.get("rows"))
+    assert sum(state.values()) == sum(line.get("rows", 0) for line in lines)
+    errors = [line["error"] for line in lines if "error" in line]
+    assert all(error.startswith("web.t was changed by other writers during all of ") for error in errors)
+    assert len(errors) < len(lines) // 4, f"most changes find their turn: {errors}"
 
 
 class Op:
