@@ -4,13 +4,15 @@
     python tools/fetch_jars.py iceberg-spark-runtime       Iceberg's own reader
     python tools/fetch_jars.py sqlite-jdbc                 with which Iceberg commits to an embedded catalog
     python tools/fetch_jars.py iceberg-judge               Iceberg's reader with a PySpark that it runs on
+    python tools/fetch_jars.py delta-peer                  Delta Lake with that same PySpark
 
 They stay in `.jars/<set>-<version>/`, in versions that fit the PySpark of this Python, and are fetched once. Maven does
 the work, so its settings (mirrors, proxies) are used. Whatever stands in the way is one `Unavailable` with one line of
 reason, for which tests skip.
 
-Iceberg's runtime comes later than Spark, so the PySpark of this Python may have none yet. As a judge it runs on a
-PySpark of its own, which pip puts into `.jars/pyspark-<version>/`: to be first on the path of a process of its own.
+Iceberg's runtime and Delta Lake come later than Spark, so the PySpark of this Python may have none yet. As a judge, and
+as a peer of benchmarks, they run on a PySpark of its own, which pip puts into `.jars/pyspark-<version>/`: to be first
+on the path of a process of its own.
 
 `hadoop-aws` asks for the whole SDK of Amazon in one jar of 700 MB; S3A reads with five of its modules, which are 13 MB
 with all they need. What Spark brings itself (netty, logging, HTTP) is left out.
@@ -38,9 +40,12 @@ _SDK = "software.amazon.awssdk"
 _SDK_OF_HADOOP = {"3.4.1": "2.24.5", "3.4.2": "2.29.52", "3.4.3": "2.35.4", "3.5.0": "2.35.4"}
 _SDK_MODULES = ("s3", "s3-transfer-manager", "sts", "apache-client", "netty-nio-client")
 _IN_SPARK = ("io.netty", "org.slf4j", "commons-codec", "commons-logging", "org.apache.httpcomponents")
+_IN_SPARK_TOO = ("com.fasterxml.jackson.core", "com.github.luben", "org.apache.hadoop", "org.apache.logging.log4j",
+                 "org.apache.parquet", "org.roaringbitmap", "org.scala-lang", "org.xerial.snappy")  # fmt: skip
 # The newest release of Iceberg for each Spark; Iceberg publishes a runtime for each minor version, later than Spark.
 _ICEBERG_OF_SPARK = {"4.0": "1.11.0", "4.1": "1.12.0"}
-_JUDGE = "4.1.4"  # the newest Spark among them
+_JUDGE = "4.1.4"  # the newest Spark among them, and the newest that Delta Lake has a build for
+_DELTA = "4.3.1"
 _SQLITE = "3.53.4.0"
 
 
@@ -78,6 +83,12 @@ def iceberg_spark_runtime(version: str | None = None) -> Jars:
     return Jars(f"{artifact}-{iceberg}", (f"org.apache.iceberg:{artifact}:{iceberg}",))
 
 
+def delta_spark() -> Jars:
+    """Delta Lake for the Spark of judges."""
+    artifact = f"delta-spark_{'.'.join(_JUDGE.split('.')[:2])}_2.13"
+    return Jars(f"{artifact}-{_DELTA}", (f"io.delta:{artifact}:{_DELTA}",), (*_IN_SPARK, *_IN_SPARK_TOO))
+
+
 def sqlite_jdbc() -> Jars:
     """The driver with which Iceberg's JDBC catalog opens the SQLite of an embedded catalog."""
     return Jars(f"sqlite-jdbc-{_SQLITE}", (f"org.xerial:sqlite-jdbc:{_SQLITE}",), _IN_SPARK)
@@ -98,6 +109,11 @@ def fetch(name: str) -> list[Path]:
 def fetch_iceberg_judge() -> tuple[Path, list[Path]]:
     """A folder with a PySpark that Iceberg has a runtime for, and the jars of that runtime."""
     return fetch_pyspark(_JUDGE), _fetch(iceberg_spark_runtime(_JUDGE))
+
+
+def fetch_delta_peer() -> tuple[Path, list[Path]]:
+    """A folder with a PySpark that Delta Lake has a build for, and the jars of that build."""
+    return fetch_pyspark(_JUDGE), _fetch(delta_spark())
 
 
 def fetch_pyspark(version: str) -> Path:
@@ -187,14 +203,15 @@ def _list(names: dict[str, str]) -> str:
 
 def main(arguments: list[str]) -> int:
     """Fetch the named sets and print their jars; 1 when one cannot be had, 2 for a name that is none."""
-    names = [*SETS, "iceberg-judge"]
+    with_pyspark = {"iceberg-judge": fetch_iceberg_judge, "delta-peer": fetch_delta_peer}
+    names = [*SETS, *with_pyspark]
     if not arguments or any(name not in names for name in arguments):
         print(f"usage: fetch_jars.py {' | '.join(names)}", file=sys.stderr)
         return 2
     try:
         for name in arguments:
-            if name == "iceberg-judge":
-                home, jars = fetch_iceberg_judge()
+            if name in with_pyspark:
+                home, jars = with_pyspark[name]()
                 print(home, *jars, sep="\n")
             else:
                 print(*fetch(name), sep="\n")

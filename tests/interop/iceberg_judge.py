@@ -12,12 +12,8 @@ are those in the tasks it makes for Spark.
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import re
-import sys
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +34,6 @@ class IcebergJudge(SparkProcess):
 
     def __init__(self, pyspark: Path, jars: Sequence[Path], warehouse: Path, memory: str = "1g") -> None:
         config = {
-            "spark.jars": ",".join(map(str, jars)),
             "spark.sql.extensions": f"{_SPARK}.extensions.IcebergSparkSessionExtensions",
             "spark.sql.catalog.lake": f"{_SPARK}.SparkCatalog",
             "spark.sql.catalog.lake.type": "hadoop",
@@ -55,9 +50,7 @@ class IcebergJudge(SparkProcess):
             # Else a JVM that is warm leaves out what an error says, and the errors that are known are not recognised.
             "spark.driver.extraJavaOptions": "-XX:-OmitStackTraceInFastThrow",
         }
-        spawn = multiprocessing.get_context("spawn")
-        given = (str(pyspark), "local[2]", config)
-        self._pool = ProcessPoolExecutor(1, mp_context=spawn, initializer=_start, initargs=given)
+        super().__init__(jars, config, pyspark=pyspark)
 
 
 _shared: list[IcebergJudge] = []
@@ -84,13 +77,6 @@ def _begin(spark: Any, warehouse: str) -> None:
     session = spark.newSession()
     session.conf.set("spark.sql.catalog.lake.warehouse", warehouse)
     spark_process._session[:] = [session]
-
-
-def _start(pyspark: str, master: str, config: Mapping[str, str]) -> None:
-    sys.path.insert(0, pyspark)
-    os.environ["PYTHONPATH"] = pyspark
-    os.environ.pop("SPARK_HOME", None)
-    spark_process._start(master, False, dict(config))
 
 
 def register(spark: Any, name: str, folder: str) -> None:

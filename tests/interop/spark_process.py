@@ -21,7 +21,10 @@ _session: list[Any] = []
 
 
 class SparkProcess:
-    """One process with one session; `connect` makes it one of Spark Connect, with its server in the same process."""
+    """One process with one session; `connect` makes it one of Spark Connect, with its server in the same process.
+
+    `pyspark` is the folder of another PySpark than the tests'.
+    """
 
     def __init__(
         self,
@@ -30,10 +33,12 @@ class SparkProcess:
         *,
         master: str = "local[2]",
         connect: bool = False,
+        pyspark: Path | None = None,
     ) -> None:
         config = {**(config or {}), **({"spark.jars": ",".join(map(str, jars))} if jars else {})}
         spawn = multiprocessing.get_context("spawn")
-        self._pool = ProcessPoolExecutor(1, mp_context=spawn, initializer=_start, initargs=(master, connect, config))
+        given = (master, connect, config, pyspark)
+        self._pool = ProcessPoolExecutor(1, mp_context=spawn, initializer=_start, initargs=given)
 
     def ask(
         self, question: Callable[Concatenate[Any, Given], Answer], *given: Given.args, **named: Given.kwargs
@@ -48,7 +53,11 @@ class SparkProcess:
         self._pool.shutdown()
 
 
-def _start(master: str, connect: bool, config: dict[str, str]) -> None:
+def _start(master: str, connect: bool, config: dict[str, str], pyspark: Path | None) -> None:
+    if pyspark is not None:
+        sys.path.insert(0, str(pyspark))
+        os.environ["PYTHONPATH"] = str(pyspark)
+        os.environ.pop("SPARK_HOME", None)
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
