@@ -10,6 +10,11 @@ import pytest
 
 import penstock
 from penstock.errors import EvaluationError, LakeError, PredicateError, SchemaError
+from penstock.lake.write import rewrite
+from penstock.lake.write.rewrite import Rewrite
+from penstock.tables.iceberg.scan.reader import Reader
+from tests.fixtures.managed_tables import files_below
+from tests.fixtures.processes import wait_until
 
 SCHEMA = "id bigint, app string, n int, price double"
 KINDS: dict[str, dict[str, Any]] = {
@@ -70,6 +75,47 @@ def test_upsert_opens_and_rewrites_only_files_that_have_a_match(tmp_path: Path) 
     result = table.upsert(rows(33, 37, 58, n=1), on="id")
     assert len(before & paths(table)) == 8
     assert (result.files_removed, result.files_added, result.rows_updated) == (2, 2, 3)
+
+
+def test_a_file_that_cannot_be_rewritten_leaves_nothing_of_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = penstock.connect(tmp_path / "lake").create_table("web.t", SCHEMA)
+    for start in range(0, 100, 10):
+        table.append(rows(*range(start, start + 10)))
+    first = next(iter(table.plan().files)).path
+    files, ended, file = files_below(tmp_path), list[str](), Rewrite.file
+
+    def failing(work: Rewrite, task: Any) -> Any:
+        if task.path != first:
+            rewritten = file(work, task)
+            ended.append(task.path)
+            return rewritten
+        wait_until(lambda: len(ended) > 2)
+        raise LakeError("the disk is full")
+
+    monkeypatch.setattr(Rewrite, "file", failing)
+    with pytest.raises(LakeError, match="the disk is full"):
+        table.update({"n": 1}, where="true")
+    assert files_below(tmp_path) == files
+
+
+def test_files_are_read_once_when_small_else_the_keys_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = penstock.connect(tmp_path / "lake").create_table("web.t", SCHEMA)
+    table.append(rows(1, 2, 3))
+    reads, numbered = list[list[str]](), Reader.numbered
+
+    def noted(reader: Reader, task: Any, names: Any) -> Any:
+        reads.append(list(names))
+        return numbered(reader, task, names)
+
+    monkeypatch.setattr(Reader, "numbered", noted)
+    table.upsert(rows(2), on="id")
+    monkeypatch.setattr(rewrite, "_GLANCED_BYTES", 0)
+    table.upsert(rows(2), on="id")
+    table.merge(rows(2), on="id").when_not_matched_insert().execute()
+    columns = ["id", "app", "n", "price"]
+    assert reads == [columns, ["id"], columns, ["id"]]
 
 
 def test_rows_move_to_the_partition_of_their_new_values(tmp_path: Path) -> None:

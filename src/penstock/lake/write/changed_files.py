@@ -16,7 +16,7 @@ from penstock.errors import PenstockError
 from penstock.lake.write.arrangement import write_rows
 from penstock.lake.write.data_files import WriteJob, WrittenFile, discard
 from penstock.lake.write.position_deletes import Mark, write_position_deletes
-from penstock.lake.write.rewrite import Rewrite, Rewritten
+from penstock.lake.write.rewrite import Rewrite, Rewritten, in_threads
 from penstock.lake.write.row_change import Places, PlannedChange, RowChange
 from penstock.lake.write.write_modes import merges_on_read
 from penstock.progress import Count, progress
@@ -79,12 +79,12 @@ def change_files(
 
 
 def _work_on(tasks: tuple[FileTask, ...], work: Mark | Rewrite, new: ChangedFiles) -> None:
-    """Change the files one by one; when one of them fails, what the others wrote is known."""
+    """Change the files; when one of them fails, what the others wrote is known."""
     if not tasks or sum(task.size or 0 for task in tasks) <= LOCALLY:
         done = Count(len(tasks), "file")
         with progress("rewriting", done) if tasks else nullcontext():
-            for task in done.each(tasks):
-                new.add(task, work.file(task))
+            for task, rewritten in zip(tasks, done.each(in_threads(work.job, work.file, tasks)), strict=True):
+                new.add(task, rewritten)
         return
     failed: PenstockError | None = None
     for task, answer in zip(tasks, bridge.map_files(tasks, work.file), strict=True):

@@ -6,7 +6,9 @@ together with those of other files.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,10 +22,14 @@ from penstock.lake.layout.slots import Slot
 from penstock.lake.layout.table_layout import Layout
 from penstock.lake.write.arrangement import write_slots
 from penstock.lake.write.conform import conform
-from penstock.lake.write.data_files import WriteJob, WrittenFile
+from penstock.lake.write.data_files import WriteJob, WrittenFile, discard
 from penstock.lake.write.row_change import Effect, Places, RowChange, RowsOfFile, Updates
 from penstock.prune.file_task import FileTask
 from penstock.tables.iceberg.scan.reader import Reader
+
+_AT_ONCE = 4
+# Smaller files are read at once: to open one a second time takes longer than its other columns.
+_GLANCED_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,7 @@ class Rewritten:
 def read_effect(change: RowChange, reader: Reader, task: FileTask, layout: Layout) -> tuple[pa.Table, Places, Effect]:
     """The rows of a file, their places, and what a change does to them; of all columns only where it does something."""
     first = change.first_columns()
-    if first and len(first) < len(layout.names):
+    if first and len(first) < len(layout.names) and (task.size or _GLANCED_BYTES) >= _GLANCED_BYTES:
         rows, places = reader.numbered(task, first)
         unchanged = change.glance(rows)
         if unchanged is not None:
@@ -52,6 +58,20 @@ def read_effect(change: RowChange, reader: Reader, task: FileTask, layout: Layou
     if effect.updates is not None:
         layout.check_maps(effect.updates.values.select(list(change.assigned)))
     return rows, places, effect
+
+
+def in_threads(job: WriteJob, work: Callable[[FileTask], Rewritten], tasks: Sequence[FileTask]) -> Iterator[Rewritten]:
+    """What becomes of each file, in their order; on failure nothing is left of what was not given out."""
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="penstock-rewrite") as pool:
+        waiting = deque(pool.submit(work, task) for task in tasks)
+        try:
+            while waiting:
+                yield waiting.popleft().result()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            ended = [each for each in waiting if not each.cancelled() and each.exception() is None]
+            discard(job.io, (file for each in ended for file in each.result().files))
+            raise
 
 
 @dataclass(frozen=True)
