@@ -97,8 +97,9 @@ def test_processes_that_merge_into_the_same_keys_at_once_have_a_serial_order(
     assert sorted(committed) == sorted(line["change"] for line in lines if line.get("rows"))
     assert sum(state.values()) == sum(line.get("rows", 0) for line in lines)
     errors = [line["error"] for line in lines if "error" in line]
+    print(f"{mode}: {len(committed)} commits of {len(lines)} changes, {len(errors)} errors, sum {sum(state.values())}")
     assert all(error.startswith("web.t was changed by other writers during all of ") for error in errors)
-    assert len(errors) < len(lines) // 4, f"most changes find their turn: {errors}"
+    assert len(errors) <= len(lines) // 20, f"changes find their turn: {errors}"
 
 
 class Op:

@@ -45,7 +45,7 @@ from penstock.tables.iceberg.scan.scan_plan import Sources
 
 T = TypeVar("T")
 _ATTEMPTS, _LONGEST_WAIT = 60, 2.0
-_PLANS = 40
+_PLANS = 60
 
 
 class Overtaken(Exception):
