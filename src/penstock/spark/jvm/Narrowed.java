@@ -9,6 +9,7 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -50,6 +51,25 @@ public class Narrowed extends Change {
   public Narrowed(SparkSession session, String name) {
     this.session = session;
     this.name = name;
+  }
+
+  /** The rows of a target that can meet a source: columns of the one, by their names, and those of the other. */
+  public static Dataset among(Dataset target, List names, Dataset source) {
+    SparkSession session = (SparkSession) target.sparkSession();
+    LogicalPlan rows = target.queryExecution().analyzed();
+    Seq keys = source.queryExecution().analyzed().output();
+    ArrayList ours = new ArrayList();
+    ArrayList theirs = new ArrayList();
+    for (int i = 0; i < rows.output().size(); i++) {
+      Attribute own = (Attribute) rows.output().apply(i);
+      int place = names.indexOf(own.name());
+      if (place >= 0 && isKey(own.dataType())) {
+        ours.add(own);
+        theirs.add(keys.apply(place));
+      }
+    }
+    Expression filter = ours.isEmpty() ? null : new Narrowed(session, null).filter(source, ours, theirs, new HashSet());
+    return filter == null ? target : Dataset$.MODULE$.ofRows(session, new Filter(filter, rows));
   }
 
   /** A plan whose joins read less of the table that is written. */
@@ -170,8 +190,12 @@ public class Narrowed extends Change {
           Seqs.seq(), scala.Option.empty(), Seqs.seq()));
     }
     LogicalPlan keys = new Project(Seqs.seqOf(columns), rows.queryExecution().analyzed());
-    InternalRow[] rowsOfKeys = collect(Dataset$.MODULE$.ofRows(session, keys).distinct().limit(MOST_KEYS + 1));
-    Expression all = null;
+    Dataset all = Dataset$.MODULE$.ofRows(session, keys);
+    InternalRow[] rowsOfKeys = collect(all.limit(MOST_KEYS + 1));
+    if (rowsOfKeys.length > MOST_KEYS) { // only then is it worth a shuffle to know which are the same
+      rowsOfKeys = collect(all.distinct().limit(MOST_KEYS + 1));
+    }
+    Expression filter = null;
     for (int i = 0; i < ours.size(); i++) {
       Expression own = (Expression) ours.get(i);
       DataType type = ((Expression) theirs.get(i)).dataType();
@@ -183,9 +207,9 @@ public class Narrowed extends Change {
       if (part != null && nullSafe.contains(Integer.valueOf(i))) {
         part = new Or(new IsNull(own), part);
       }
-      all = part == null ? all : all == null ? part : new And(all, part);
+      filter = part == null ? filter : filter == null ? part : new And(filter, part);
     }
-    return all;
+    return filter;
   }
 
   private static Expression among(Expression own, InternalRow[] rows, int place, DataType type) {

@@ -11,23 +11,18 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from pyiceberg.types import UUIDType
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from penstock.errors import LakeError, SchemaError
-from penstock.expr.kernels.physical import from_arrow
-from penstock.expr.sql_text import quote_name, to_sql
-from penstock.expr.tree import And, Compare, Expr, Literal
-from penstock.expr.tree import Column as Term
+from penstock.expr.sql_text import quote_name
 from penstock.expr.types import normalize, type_name
 from penstock.lake.commit.commit import fresh, replanned
 from penstock.lake.merge_builder import check_key, is_same_or_wider
 from penstock.lake.write.assignments import field_named, is_assignable
 from penstock.lake.write.conform import fits
 from penstock.lake.write.merge import SOURCE, TARGET
-from penstock.lake.write.merge_keys import keys_of
 from penstock.lake.write.writes import Done
 from penstock.spark.catalog.computed_changes import (
     ADDED,
@@ -39,15 +34,13 @@ from penstock.spark.catalog.computed_changes import (
     UPDATED,
     change_computed,
 )
-from penstock.spark.session.session import is_connect
+from penstock.spark.session.java_classes import call
+from penstock.spark.session.session import gateway_of, is_connect
 from penstock.spark.write.write_job import arrow_schema
-from penstock.tables.iceberg.scan.reader import as_shown
 
 if TYPE_CHECKING:
     from penstock.lake.merge_builder import ClauseText, MergeBuilder
     from penstock.tables.iceberg.iceberg_table import IcebergTable
-
-_MOST_KEYS = 10_000
 
 
 def merge_frames(table: IcebergTable, merge: MergeBuilder) -> Done:
@@ -71,7 +64,7 @@ def _once(table: IcebergTable, source: DataFrame, merge: MergeBuilder) -> Done:
     rows = table.dataframe(source.sparkSession)
     keys = _keys(table, rows, source, merge.on)
     if not by_source:
-        rows = _narrowed(table, rows, source, keys)
+        rows = _narrowed(rows, source, keys)
     hidden = [F.col("_metadata.file_path").alias(FILE), F.col("_metadata.row_index").alias(PLACE)]
     own = [_column(name).alias(f"__own_{i}") for i, name in enumerate(keys)]
     beside = [_column(name) for name in rows.columns if name.lower() not in (SOURCE, TARGET)]
@@ -176,32 +169,14 @@ def _values(table: IcebergTable, rows: DataFrame, clause: ClauseText, source: Se
     return values
 
 
-def _narrowed(table: IcebergTable, rows: DataFrame, source: DataFrame, keys: Mapping[str, Column]) -> DataFrame:
-    """The rows of the table that may meet the source: by its keys where they are few, else by their range.
+def _narrowed(rows: DataFrame, source: DataFrame, keys: Mapping[str, Column]) -> DataFrame:
+    """The rows of the table that may meet the source: by its keys, or by their range where they are many.
 
     Floats are left to the join, which knows that there are two zeros.
     """
-    kinds = {name: table.schema.field(name).type for name in keys}
-    exact = [name for name, kind in kinds.items() if not pa.types.is_floating(kind)]
-    if not exact:
-        return rows
-    columns = [keys[name].alias(name) for name in exact]
-    distinct = source.select(*columns).distinct().limit(_MOST_KEYS + 1).toArrow()
-    if distinct.num_rows <= _MOST_KEYS:
-        shown = pa.table({name: as_shown(distinct.column(name).combine_chunks(), kinds[name]) for name in exact})
-        return rows.where(to_sql(keys_of(shown, [(name, name) for name in exact]).predicate()))
-    ends = source.agg(*(end(keys[name]).alias(f"{end.__name__} {name}") for name in exact for end in (F.min, F.max)))
-    (low_and_high,) = ends.toArrow().combine_chunks().to_batches()
-    for i, name in enumerate(exact):
-        low, high = (as_shown(low_and_high.column(2 * i + j), kinds[name]) for j in (0, 1))
-        if low.null_count == 0:
-            rows = rows.where(to_sql(_between(name, kinds[name], from_arrow(low)[0], from_arrow(high)[0])))
-    return rows
-
-
-def _between(name: str, kind: pa.DataType, low: object, high: object) -> Expr:
-    column = Term((name,), kind)
-    return And((Compare(">=", column, Literal(low, kind)), Compare("<=", column, Literal(high, kind))))
+    spark = rows.sparkSession
+    narrowed = call(gateway_of(spark), "Narrowed", "among", rows._jdf, list(keys), source.select(*keys.values())._jdf)
+    return DataFrame(narrowed, spark)
 
 
 def _check_once(table: IcebergTable, keys: DataFrame, joined: DataFrame) -> None:
