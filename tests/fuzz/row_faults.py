@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock.lake import history
 from penstock.lake.maintain import compact
-from penstock.lake.write import by_place, merge, rewrite, writes
+from penstock.lake.write import by_place, changed_files, merge, rewrite
 from penstock.tables.iceberg.metadata.branch import ancestors
 from tests.fuzz.fault import Fault
 
@@ -84,7 +84,7 @@ def _as_if_none_was_gone(effect: Any) -> Any:
 ROW_FAULTS = (
     _Fault("the condition of a clause is dropped", merge, "_chosen", _any_row),
     _Fault("an updated row stays in its old partition", rewrite.Rewrite, "_leaves", _none_leaves),
-    _Fault("position deletes are one off", writes, "write_position_deletes", _one_off),
+    _Fault("position deletes are one off", changed_files, "write_position_deletes", _one_off),
     _Fault("a changed file has the record of other rows", rewrite, "write_slots", _tuple_left_out),
     _Fault("a rollback goes to the snapshot before", history, "_move", _one_before),
     _Fault("compaction ignores delete files", compact, "unfiltered", _without_deletes),

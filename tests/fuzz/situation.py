@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from penstock.expr.types import type_name
-from penstock.lake.write import writes
+from penstock.lake.write import changed_files
 from penstock.spark.catalog import computed_changes
 from tests.fuzz.literals import literal
 from tests.fuzz.partitioning import partition_keys
@@ -163,5 +163,5 @@ def among(ids: Iterable[int], column: str = ID) -> str:
 
 @contextmanager
 def _in_tasks() -> Iterator[None]:
-    with patch.object(computed_changes, "_COLLECTED_ROWS", 0), patch.object(writes, "LOCALLY", -1):
+    with patch.object(computed_changes, "_COLLECTED_ROWS", 0), patch.object(changed_files, "LOCALLY", -1):
         yield

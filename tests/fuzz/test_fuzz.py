@@ -30,9 +30,9 @@ SEED = "small"
 SMALL = 150  # cells of a world
 MORE = 10  # worlds, until every kind of table was asked in every way
 MOST_LIVES = 150
-READS = {"advise", "arrow", "at", "at_branch", "changes", "count", "dataframe", "describe", "feed", "history"}
-READS |= {"maximum", "minimum", "plan", "partitions", "refresh", "refs", "snapshots", "stream", "comments"}
-READS |= {"properties", "partition_fields", "partition_schema", "relations"}
+READS = {"advise", "arrow", "at", "at_branch", "changes", "comments", "committed_run", "count", "dataframe"}
+READS |= {"describe", "feed", "history", "maximum", "minimum", "partition_fields", "partition_schema", "partitions"}
+READS |= {"plan", "properties", "refresh", "refs", "relations", "snapshots", "stream"}
 UNCHANGING = READS | {"comment_column"}
 
 
