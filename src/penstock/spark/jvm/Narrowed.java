@@ -43,7 +43,7 @@ import scala.collection.immutable.Seq;
  * become a filter on the target, so that only files that may have them are planned.
  */
 public class Narrowed extends Change {
-  private static final int MOST_KEYS = 100000;
+  private int mostKeys = 100000; // for more, a range of them is asked for
   private final SparkSession session;
   private final String name; // of the table that is written
   private final ArrayList kept = new ArrayList(); // sources that are computed once for both passes
@@ -54,7 +54,7 @@ public class Narrowed extends Change {
   }
 
   /** The rows of a target that can meet a source: columns of the one, by their names, and those of the other. */
-  public static Dataset among(Dataset target, List names, Dataset source) {
+  public static Dataset among(Dataset target, List names, Dataset source, int mostKeys) {
     SparkSession session = (SparkSession) target.sparkSession();
     LogicalPlan rows = target.queryExecution().analyzed();
     Seq keys = source.queryExecution().analyzed().output();
@@ -68,7 +68,9 @@ public class Narrowed extends Change {
         theirs.add(keys.apply(place));
       }
     }
-    Expression filter = ours.isEmpty() ? null : new Narrowed(session, null).filter(source, ours, theirs, new HashSet());
+    Narrowed narrowed = new Narrowed(session, null);
+    narrowed.mostKeys = mostKeys;
+    Expression filter = ours.isEmpty() ? null : narrowed.filter(source, ours, theirs, new HashSet());
     return filter == null ? target : Dataset$.MODULE$.ofRows(session, new Filter(filter, rows));
   }
 
@@ -191,9 +193,9 @@ public class Narrowed extends Change {
     }
     LogicalPlan keys = new Project(Seqs.seqOf(columns), rows.queryExecution().analyzed());
     Dataset all = Dataset$.MODULE$.ofRows(session, keys);
-    InternalRow[] rowsOfKeys = collect(all.limit(MOST_KEYS + 1));
-    if (rowsOfKeys.length > MOST_KEYS) { // only then is it worth a shuffle to know which are the same
-      rowsOfKeys = collect(all.distinct().limit(MOST_KEYS + 1));
+    InternalRow[] rowsOfKeys = collect(all.limit(mostKeys + 1));
+    if (rowsOfKeys.length > mostKeys) { // only then is it worth a shuffle to know which are the same
+      rowsOfKeys = collect(all.distinct().limit(mostKeys + 1));
     }
     Expression filter = null;
     for (int i = 0; i < ours.size(); i++) {
@@ -202,7 +204,7 @@ public class Narrowed extends Change {
       if (!own.dataType().equals(type)) {
         continue;
       }
-      Expression part = rowsOfKeys.length > MOST_KEYS
+      Expression part = rowsOfKeys.length > mostKeys
           ? range(own, keys, i, type) : among(own, rowsOfKeys, i, type);
       if (part != null && nullSafe.contains(Integer.valueOf(i))) {
         part = new Or(new IsNull(own), part);

@@ -108,6 +108,7 @@ def _struct(names: Sequence[str], side: str) -> Column:
     return F.struct(*map(_column, names)).alias(side)
 
 
+_MOST_KEYS = 100_000
 _KINDS = ("MATCHED", "NOT MATCHED", "NOT MATCHED BY SOURCE")
 _OPERATIONS = {"UPDATE": UPDATED, "DELETE": REMOVED, "INSERT": ADDED}
 
@@ -175,7 +176,8 @@ def _narrowed(rows: DataFrame, source: DataFrame, keys: Mapping[str, Column]) ->
     Floats are left to the join, which knows that there are two zeros.
     """
     spark = rows.sparkSession
-    narrowed = call(gateway_of(spark), "Narrowed", "among", rows._jdf, list(keys), source.select(*keys.values())._jdf)
+    of_source = source.select(*keys.values())._jdf
+    narrowed = call(gateway_of(spark), "Narrowed", "among", rows._jdf, list(keys), of_source, _MOST_KEYS)
     return DataFrame(narrowed, spark)
 
 
