@@ -117,8 +117,8 @@ def test_what_does_not_exist_is_one_line(sql: Sql, table: ManagedTable) -> None:
     assert "has no tag 'main'" in message_of(sql, f"SELECT * FROM {table.name}.tag_main")
     assert "has no branch or tag 'nix'" in message_of(sql, call(table, "fast_forward", "'main'", "'nix'"))
     assert "has no tag 'nix'" in message_of(sql, call(table, "drop_tag", "'nix'"))
-    assert "is no name of a tag" in message_of(sql, call(table, "create_tag", "'2026-05-17'"))
-    assert "is no name of a branch" in message_of(sql, call(table, "create_branch", "NULL"))
+    assert "invalid tag name" in message_of(sql, call(table, "create_tag", "'2026-05-17'"))
+    assert "invalid branch name" in message_of(sql, call(table, "create_branch", "NULL"))
     assert "rollback has no snapshot" in message_of(sql, call(table, "rollback", "NULL"))
     assert ids(table) == [1, 2]
 

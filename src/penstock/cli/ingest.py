@@ -67,7 +67,7 @@ _MASTER = re.compile(r"local(\[(\*|[1-9]\d*)(,[1-9]\d*)?\])?|yarn|(spark|k8s)://
 @options.storage
 @options.lake
 @options.json
-def ingest(json: bool, **given: Any) -> None:
+def ingest(json: bool, **args: Any) -> None:
     """Write the rows of SOURCE to TABLE with Spark; the table is made when there is none.
 
     SOURCE is a Parquet, CSV (with a header) or JSON file (an object a line), a folder of them, or a Hive layout of
@@ -80,65 +80,63 @@ def ingest(json: bool, **given: Any) -> None:
     replace-where  puts them in the place of those that match --where, as all of them must
     upsert         adds them, or puts them in the place of those with the same key
     """
-    _check(given)
-    zone = given["timezone"] or "UTC"
-    source = IngestSource(
-        given["source"], given["storage"], given["source_partition_by"], _declared(given["schema"]), zone
-    )
+    _check(args)
+    zone = args["timezone"] or "UTC"
+    source = IngestSource(args["source"], args["storage"], args["source_partition_by"], _declared(args["schema"]), zone)
     source.check()
-    target = _target(given, zone)
+    target = _target(args, zone)
     table = target.existing()
-    earlier = _earlier(table, given["run_id"])
+    earlier = _earlier(table, args["run_id"])
     if table is not None and earlier is not None:
-        _show(table, earlier, None, given, json, made=False)
+        _show(table, earlier, None, args, json, made=False)
         return
     if table is None:
         target.check_source(source)
-    elif given["where"] is not None:
-        table.plan(given["where"], limit=0)  # an error in it is shown before Spark starts
+    elif args["where"] is not None:
+        table.plan(args["where"], limit=0)  # an error in it is shown before Spark starts
     with progress("starting Spark"):
-        spark = _session(given)
+        spark = _session(args)
     with warnings_as_notes(), _rows(spark, source, table) as (frame, text):
         if text is not None:
-            _look_at_bad_rows(text, given)
+            _look_at_bad_rows(text, args)
         table, made = (
             (table, False)
             if table is not None
             else target.create(frame.schema if source.declared is None else source.declared)
         )
         try:
-            with progress(f"writing to {given['table']}"):
-                result = _write(table, frame, given)
+            with progress(f"writing to {args['table']}"):
+                result = _write(table, frame, args)
         except BaseException:
             if made:
                 target.take_away()
             raise
-    _show(table, result, text, given, json, made=made)
+    _show(table, result, text, args, json, made=made)
 
 
-def _check(given: Mapping[str, Any]) -> None:
+def _check(args: Mapping[str, Any]) -> None:
     """What is wrong with the options alone."""
     from penstock.lake.commit.once import with_run
 
     for option, mode in (("where", "replace-where"), ("on", "upsert")):
-        if given[option] is not None and given["mode"] != mode:
+        if args[option] is not None and args["mode"] != mode:
             raise LakeError(f"--{option} is given without --mode {mode}", hint=f"add --mode {mode}, or leave it out")
-        if given[option] is None and given["mode"] == mode:
+        if args[option] is None and args["mode"] == mode:
             example = "--where \"dt = '2026-05-17'\"" if option == "where" else "--on id"
             raise LakeError(f"--mode {mode} is given without --{option}", hint=f"add {example}")
-    if given["merge_schema"] and given["mode"] != "append":
-        raise LakeError(f"--merge-schema is given with --mode {given['mode']}", hint="it is for append")
-    if given["max_bad_rows"] is not None and given["bad_rows"] is None:
+    if args["merge_schema"] and args["mode"] != "append":
+        raise LakeError(f"--merge-schema is given with --mode {args['mode']}", hint="it is for append")
+    if args["max_bad_rows"] is not None and args["bad_rows"] is None:
         raise LakeError("--max-bad-rows is given without --bad-rows", hint="say where they are kept: --bad-rows FILE")
-    if given["bad_rows"] is not None and not os.path.isdir(os.path.dirname(os.path.abspath(given["bad_rows"]))):
-        raise LakeError(f"the folder of --bad-rows {given['bad_rows']} does not exist", hint="make it, or name another")
-    memory, master = given["memory"], given["master"]
+    if args["bad_rows"] is not None and not os.path.isdir(os.path.dirname(os.path.abspath(args["bad_rows"]))):
+        raise LakeError(f"the folder of --bad-rows {args['bad_rows']} does not exist", hint="make it, or name another")
+    memory, master = args["memory"], args["master"]
     if memory is not None and (not _MEMORY.fullmatch(memory) or parse_size(memory) < parse_size(_LEAST_MEMORY)):
         hint = f"write a whole number and a unit, {_LEAST_MEMORY} or more: 4g"
         raise LakeError(f"invalid --memory {memory!r}", hint=hint)
     if master is not None and not _MASTER.fullmatch(master):
         raise LakeError(f"invalid --master {master!r}", hint="write local[*], local[4], yarn, spark://… or k8s://…")
-    with_run({}, given["run_id"])
+    with_run({}, args["run_id"])
 
 
 def _declared(schema: str | None) -> Any:
@@ -147,17 +145,17 @@ def _declared(schema: str | None) -> Any:
     return None if schema is None else as_schema(schema)
 
 
-def _target(given: Mapping[str, Any], zone: str) -> IngestTarget:
+def _target(args: Mapping[str, Any], zone: str) -> IngestTarget:
     from penstock.lake.layout.coalesce import Coalesce
     from penstock.maps.name_lists import read_names
     from penstock.maps.shred_rule import parse_rules
 
-    columns, below = given["coalesce"], given["below"]
+    columns, below = args["coalesce"], args["below"]
     if columns is None and below is not None:
         raise LakeError("--below is given without --coalesce", hint="say which columns: --coalesce app")
     rule = None if columns is None else Coalesce(*read_names(columns), below=below)
-    lake, shred = open_lake(given, zone), parse_rules(given["shred"])
-    return IngestTarget(lake, given["table"], given["branch"], given["partition_by"], rule, shred)
+    lake, shred = open_lake(args, zone), parse_rules(args["shred"])
+    return IngestTarget(lake, args["table"], args["branch"], args["partition_by"], rule, shred)
 
 
 def _earlier(table: ManagedTable | None, run_id: str | None) -> WriteResult | None:
@@ -168,11 +166,11 @@ def _earlier(table: ManagedTable | None, run_id: str | None) -> WriteResult | No
     return None if snapshot_id is None else WriteResult(snapshot_id, already_committed=True)
 
 
-def _session(given: Mapping[str, Any]) -> SparkSession:
+def _session(args: Mapping[str, Any]) -> SparkSession:
     from penstock.spark.session.session import session
 
-    memory = {} if given["memory"] is None else {"spark.driver.memory": given["memory"]}
-    return session(master=given["master"], **memory)
+    memory = {} if args["memory"] is None else {"spark.driver.memory": args["memory"]}
+    return session(master=args["master"], **memory)
 
 
 @contextmanager
@@ -200,9 +198,9 @@ def _rows(
             text.close()
 
 
-def _look_at_bad_rows(text: TextRows, given: Mapping[str, Any]) -> None:
+def _look_at_bad_rows(text: TextRows, args: Mapping[str, Any]) -> None:
     """Keep rows that do not fit aside, or refuse them."""
-    path, most = given["bad_rows"], given["max_bad_rows"]
+    path, most = args["bad_rows"], args["max_bad_rows"]
     if path is None:
         if text.bad:
             text.refuse()
@@ -213,19 +211,25 @@ def _look_at_bad_rows(text: TextRows, given: Mapping[str, Any]) -> None:
         raise LakeError(message, hint=f"they are in {path}; nothing was written")
 
 
-def _write(table: ManagedTable, frame: DataFrame, given: Mapping[str, Any]) -> WriteResult:
+def _write(table: ManagedTable, frame: DataFrame, args: Mapping[str, Any]) -> WriteResult:
     from penstock.maps.name_lists import read_names
 
-    mode, run_id = given["mode"], given["run_id"]
+    mode, run_id = args["mode"], args["run_id"]
     if mode == "append":
-        return table.append(frame, merge_schema=given["merge_schema"], run_id=run_id)
+        return table.append(frame, merge_schema=args["merge_schema"], run_id=run_id)
     if mode == "upsert":
-        return table.upsert(frame, read_names(given["on"]), run_id=run_id)
-    return table.overwrite(frame, given["where"], dynamic=mode == "dynamic", run_id=run_id)
+        return table.upsert(frame, read_names(args["on"]), run_id=run_id)
+    return table.overwrite(frame, args["where"], dynamic=mode == "dynamic", run_id=run_id)
 
 
 def _show(
-    table: ManagedTable, result: WriteResult, text: TextRows | None, given: Mapping[str, Any], json: bool, *, made: bool
+    table: ManagedTable,
+    result: WriteResult,
+    text: TextRows | None,
+    args: Mapping[str, Any],
+    json: bool,
+    *,
+    made: bool,
 ) -> None:
     inferred = {} if text is None else {each.name: each.dataType.simpleString() for each in text.types.fields}
     inferred = {name: kind for name, kind in inferred.items() if text is not None and name in text.inferred}
@@ -233,24 +237,24 @@ def _show(
     if text is not None:
         _note(text, inferred)
     if json:
-        done = {"table": given["table"], "made": made, "mode": given["mode"], "run_id": given["run_id"]}
+        done = {"table": args["table"], "made": made, "mode": args["mode"], "run_id": args["run_id"]}
         echo_json({**done, **result.to_dict(), "total_rows": total, "bad_rows": bad, "inferred_types": inferred})
         return
     rows = f"{counted(result.rows_added, 'row')} in {counted(result.files_added, 'file')}"
     if result.already_committed:
-        known = f"run {given['run_id']} was committed already by snapshot {result.snapshot_id} of {given['table']}"
+        known = f"run {args['run_id']} was committed already by snapshot {result.snapshot_id} of {args['table']}"
         echo(f"{known}; nothing changed")
         return
     if made:
-        echo(f"{rows} added to {given['table']}, which is new")
-    elif given["mode"] == "append":
-        echo(f"{rows} added to {given['table']}, which has {counted(total, 'row')} now")
+        echo(f"{rows} added to {args['table']}, which is new")
+    elif args["mode"] == "append":
+        echo(f"{rows} added to {args['table']}, which has {counted(total, 'row')} now")
     else:
-        echo(f"{given['table']}: {result}; {counted(total, 'row')} in all")
+        echo(f"{args['table']}: {result}; {counted(total, 'row')} in all")
     if result.snapshot_id is not None:
         echo(write_details(result))
     if bad and text is not None:
-        echo(f"{bad:,} of {counted(text.total, 'row')} did not fit, and are kept in {given['bad_rows']}")
+        echo(f"{bad:,} of {counted(text.total, 'row')} did not fit, and are kept in {args['bad_rows']}")
 
 
 def _note(text: TextRows, inferred: Mapping[str, str]) -> None:

@@ -142,7 +142,7 @@ def check_name(name: str, kind: SnapshotRefType) -> None:
     """An error for a name that reads of a table would take for something else."""
     is_text = isinstance(name, str) and bool(name) and name == name.strip() and name.isprintable()
     if not is_text or name.isdigit() or _is_time(name):
-        message = f"{name!r} is no name of a {kind}: a number is a snapshot's id, and a date is a time"
+        message = f"invalid {kind} name {name!r}: a number is a snapshot's id, and a date is a time"
         raise LakeError(message, hint=f"write a name such as 'eod-{name}'" if is_text else "write a name")
 
 

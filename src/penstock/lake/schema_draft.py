@@ -181,7 +181,7 @@ class SchemaDraft:
         """The path of a column that is named with dots; a part with a dot in it stands in backticks."""
         if not isinstance(name, str):
             if not isinstance(name, tuple):
-                raise SchemaError(f"{name!r} is no name of a column", hint="write app, or address.zip")
+                raise SchemaError(f"invalid column name {name!r}", hint="write app, or address.zip")
             return name
         if any(field.name.lower() == name.lower() for field in self.schema.fields):
             return (name,)
@@ -204,7 +204,7 @@ class SchemaDraft:
             raise SchemaError("a column needs a name", hint="write one that is not empty")
         parts = parts_of(new_name)
         if len(parts) != 1:
-            message = f"{new_name!r} is no name of one column"
+            message = f"invalid new name {new_name!r}"
             raise SchemaError(
                 message, hint="a field stays in its struct: write its own name; one with a dot in backticks"
             )

@@ -18,4 +18,4 @@ def parts_of(name: str) -> Path:
         if match[3] == "":
             return tuple(parts)
         position = match.end()
-    raise SchemaError(f"{name!r} is no name of a column", hint="write app, or address.zip for a nested field")
+    raise SchemaError(f"invalid column name {name!r}", hint="write app, or address.zip for a nested field")

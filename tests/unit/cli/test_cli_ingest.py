@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from contextlib import nullcontext
@@ -11,25 +10,16 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 import penstock
 from penstock.cli.ingest_source import IngestSource
 from penstock.cli.main import main
 from penstock.errors import SchemaError, StorageError
 from penstock.lake.managed_table import ManagedTable
+from tests.fixtures.commands import json_of, run
 from tests.fixtures.hive_writer import write_file
 from tests.fixtures.managed_tables import files_below, managed_table, reopened, snapshot_ids
-
-
-def run(root: Path, *words: str) -> Result:
-    return CliRunner().invoke(main, [*words, "--warehouse", str(root)])
-
-
-def told(root: Path, *words: str) -> Any:
-    done = run(root, *words, "--json")
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)
 
 
 @pytest.fixture
@@ -46,7 +36,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_ingest_makes_the_table_and_appends_to_it_afterwards(source: Path, tmp_path: Path) -> None:
     words = ["ingest", str(source), "new.t", "--partition-by", "app", "--coalesce", "app", "--below", "8MB"]
-    first = told(tmp_path, *words)
+    first = json_of(tmp_path, *words)
     made = penstock.connect(tmp_path).table("new.t")
     assert isinstance(made, ManagedTable)
     size = sum(task.size for task in made.plan().files)
@@ -83,7 +73,7 @@ def test_ingest_makes_the_table_and_appends_to_it_afterwards(source: Path, tmp_p
     assert len(snapshot_ids(made)) == 3
     new = run(tmp_path, "ingest", str(source), "new.u")
     assert new.stdout.splitlines()[0] == "3 rows in 1 file added to new.u, which is new"
-    assert told(tmp_path, "ingest", str(source), "new.u")["total_rows"] == 6
+    assert json_of(tmp_path, "ingest", str(source), "new.u")["total_rows"] == 6
 
 
 @pytest.mark.parametrize("kind", ["file", "folder"])
@@ -185,11 +175,11 @@ def test_a_file_without_a_known_ending_is_parquet_by_its_first_bytes(tmp_path: P
 def test_modes_replace_what_they_say(source: Path, tmp_path: Path) -> None:
     table = managed_table(tmp_path, "app string, n bigint", ["app"])
     table.append(pa.table({"app": ["a", "c", "c"], "n": [9, 9, 8]}))
-    done = told(tmp_path, "ingest", str(source), "web.t", "--mode", "dynamic")
+    done = json_of(tmp_path, "ingest", str(source), "web.t", "--mode", "dynamic")
     assert (done["rows_added"], done["rows_removed"], done["total_rows"]) == (3, 1, 5)
-    done = told(tmp_path, "ingest", str(source), "web.t", "--mode", "replace-where", "--where", "app < 'c'")
+    done = json_of(tmp_path, "ingest", str(source), "web.t", "--mode", "replace-where", "--where", "app < 'c'")
     assert (done["rows_added"], done["rows_removed"], done["total_rows"]) == (3, 3, 5)
-    done = told(tmp_path, "ingest", str(source), "web.t", "--mode", "upsert", "--on", "app, n")
+    done = json_of(tmp_path, "ingest", str(source), "web.t", "--mode", "upsert", "--on", "app, n")
     assert (done["rows_added"], done["rows_updated"], done["total_rows"]) == (0, 3, 5)
     assert sorted(reopened(tmp_path).arrow()["n"].to_pylist()) == [1, 2, 3, 8, 9]
 
@@ -210,7 +200,7 @@ def test_a_run_is_committed_once_and_spark_is_not_started_for_it_again(
 ) -> None:
     more = {"replace-where": ["--where", "TRUE"], "upsert": ["--on", "n"]}.get(mode, [])
     words = ["ingest", str(source), "web.t", "--mode", mode, *more, "--run-id", "night 1"]
-    first = told(tmp_path, *words)
+    first = json_of(tmp_path, *words)
     assert (first["rows_added"], first["already_committed"]) == (3, False)
 
     def starts(**_: Any) -> None:
@@ -218,7 +208,7 @@ def test_a_run_is_committed_once_and_spark_is_not_started_for_it_again(
 
     monkeypatch.setattr("penstock.spark.session.session.session", starts)
     before = files_below(tmp_path)
-    again = told(tmp_path, *words)
+    again = json_of(tmp_path, *words)
     assert (again["already_committed"], again["snapshot_id"], again["rows_added"]) == (True, first["snapshot_id"], 0)
     done = run(tmp_path, *words)
     known = f"run night 1 was committed already by snapshot {first['snapshot_id']} of web.t; nothing changed\n"
@@ -239,7 +229,7 @@ def test_a_run_of_another_process_that_is_faster_is_seen_when_this_one_commits(
         return rows
 
     monkeypatch.setattr(IngestSource, "frame", slow)
-    done = told(tmp_path, *words)
+    done = json_of(tmp_path, *words)
     assert (done["already_committed"], done["made"], done["total_rows"]) == (True, False, 3)
 
 
@@ -248,7 +238,7 @@ def test_columns_are_added_to_the_table_when_asked_for(source: Path, tmp_path: P
     refused = run(tmp_path, "ingest", str(source), "web.t")
     assert refused.exit_code == 2
     assert "not in the table: n; append with --merge-schema to change the table, or select" in refused.stderr
-    assert told(tmp_path, "ingest", str(source), "web.t", "--merge-schema")["rows_added"] == 3
+    assert json_of(tmp_path, "ingest", str(source), "web.t", "--merge-schema")["rows_added"] == 3
     assert reopened(tmp_path).schema.names == ["app", "n"]
 
 
@@ -256,7 +246,7 @@ def test_a_branch_is_written_apart(source: Path, tmp_path: Path) -> None:
     table = managed_table(tmp_path, "app string, n bigint")
     table.append(pa.table({"app": ["a"], "n": [9]}))
     table.create_branch("audit")
-    done = told(tmp_path, "ingest", str(source), "web.t", "--branch", "audit")
+    done = json_of(tmp_path, "ingest", str(source), "web.t", "--branch", "audit")
     assert (done["total_rows"], reopened(tmp_path).count()) == (4, 1)
 
 

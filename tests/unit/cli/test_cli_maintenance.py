@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner, Result
 
 import penstock
-from penstock.cli.main import main
 from penstock.lake.maintain.compact import Compaction
 from penstock.lake.managed_table import ManagedTable
+from tests.fixtures.commands import json_of, run
 from tests.fixtures.managed_tables import files_below, local, managed_table, reopened
 
 
@@ -27,18 +24,8 @@ def table(tmp_path: Path) -> ManagedTable:
     return made
 
 
-def run(root: Path, *words: str) -> Result:
-    return CliRunner().invoke(main, [*words, "--warehouse", str(root)])
-
-
-def told(root: Path, *words: str) -> Any:
-    done = run(root, *words, "--json")
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)
-
-
 def test_advise_for_people_and_for_machines(table: ManagedTable, tmp_path: Path) -> None:
-    found = told(tmp_path, "advise", "web.t")
+    found = json_of(tmp_path, "advise", "web.t")
     assert (found["files"], found["partitions"], found["suggested"]["columns"]) == (60, 20, ["app"])
     assert found["opens"] == {"mean": 3.0, "most": 3, "scan": 60}
     done = run(tmp_path, "advise", "web.t")
@@ -47,11 +34,11 @@ def test_advise_for_people_and_for_machines(table: ManagedTable, tmp_path: Path)
 
 
 def test_compact_expire_and_sweep_one_after_the_other(table: ManagedTable, tmp_path: Path) -> None:
-    compacted = told(tmp_path, "compact", "web.t")
+    compacted = json_of(tmp_path, "compact", "web.t")
     assert (compacted["files_before"], compacted["files_after"]) == (60, 20)
     assert run(tmp_path, "compact", "web.t").stdout == "nothing to compact\n"
     time.sleep(0.002)
-    expired = told(tmp_path, "expire", "web.t", "--older-than", "0 seconds", "--keep-last", "2")
+    expired = json_of(tmp_path, "expire", "web.t", "--older-than", "0 seconds", "--keep-last", "2")
     assert expired["snapshots"] == 2
     assert run(tmp_path, "expire", "web.t").stdout == "removed 0 snapshots and 0 files, 0 bytes\n"
     left = Path(local(table.table.metadata.location)) / "data" / "left.parquet"
@@ -60,7 +47,7 @@ def test_compact_expire_and_sweep_one_after_the_other(table: ManagedTable, tmp_p
     done = run(tmp_path, "sweep", "web.t", "--dry-run")
     assert done.stdout == f"file://{left}\nwould remove 1 file that no snapshot has, 4 bytes\n"
     assert left.exists()
-    swept = told(tmp_path, "sweep", "web.t", "--older-than", "2 hours")
+    swept = json_of(tmp_path, "sweep", "web.t", "--older-than", "2 hours")
     assert swept == {"files": 1, "bytes": 4, "dry_run": False, "paths": [f"file://{left}"]}
     assert (reopened(tmp_path).count(), left.exists()) == (60, False)
 
@@ -84,7 +71,7 @@ def test_what_a_compaction_did_is_said_without_what_it_did_not_do(done: Compacti
 
 
 def test_compact_takes_a_predicate(table: ManagedTable, tmp_path: Path) -> None:
-    assert told(tmp_path, "compact", "web.t", "--where", "app = 'a01'")["rewritten"] == 3
+    assert json_of(tmp_path, "compact", "web.t", "--where", "app = 'a01'")["rewritten"] == 3
     assert len(reopened(tmp_path).plan().files) == 58
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,11 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from penstock.cli.main import main
 from penstock.errors import ConflictError
 from penstock.lake.managed_table import ManagedTable
+from tests.fixtures.commands import json_of, run
 from tests.fixtures.managed_tables import files_below, managed_table, reopened, snapshot_ids
 
 REFERENCE = Path(__file__).parents[3] / "docs/reference/command-line.md"
@@ -25,16 +25,6 @@ def table(tmp_path: Path) -> ManagedTable:
     made = managed_table(tmp_path, "app string, n bigint", ["app"])
     made.append(pa.table({"app": ["a", "a", "b"], "n": [1, 2, 3]}))
     return made
-
-
-def run(root: Path, *words: str) -> Result:
-    return CliRunner().invoke(main, [*words, "--warehouse", str(root)])
-
-
-def told(root: Path, *words: str) -> Any:
-    done = run(root, *words, "--json")
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)
 
 
 def values(root: Path) -> list[tuple[str, int]]:
@@ -58,7 +48,7 @@ def test_a_delete_says_how_many_rows_it_removed(table: ManagedTable, tmp_path: P
 
 def test_an_update_gives_rows_new_values(table: ManagedTable, tmp_path: Path) -> None:
     words = ["update", "web.t", "--set", "n = n * 10", "--set", "app = 'x = y'", "--where", "app = 'a'"]
-    done = told(tmp_path, *words)
+    done = json_of(tmp_path, *words)
     assert (done["rows_updated"], done["rows_added"], done["rows_removed"]) == (2, 0, 0)
     assert values(tmp_path) == [("b", 3), ("x = y", 10), ("x = y", 20)]
 
@@ -67,9 +57,9 @@ def test_an_update_gives_rows_new_values(table: ManagedTable, tmp_path: Path) ->
     "words", [["delete", "web.t", "--where", "n = 1"], ["update", "web.t", "--set", "n = n + 1", "--where", "TRUE"]]
 )
 def test_a_run_is_done_once(table: ManagedTable, tmp_path: Path, words: list[str]) -> None:
-    first = told(tmp_path, *words, "--run-id", "r")
+    first = json_of(tmp_path, *words, "--run-id", "r")
     before = values(tmp_path)
-    again = told(tmp_path, *words, "--run-id", "r")
+    again = json_of(tmp_path, *words, "--run-id", "r")
     assert (again["already_committed"], again["snapshot_id"]) == (True, first["snapshot_id"])
     done = run(tmp_path, *words, "--run-id", "r")
     assert done.stdout == f"already committed by snapshot {first['snapshot_id']}, nothing changed\n"
@@ -78,8 +68,8 @@ def test_a_run_is_done_once(table: ManagedTable, tmp_path: Path, words: list[str
 
 def test_a_branch_is_changed_apart(table: ManagedTable, tmp_path: Path) -> None:
     table.create_branch("audit")
-    assert told(tmp_path, "delete", "web.t", "--where", "TRUE", "--branch", "audit")["rows_removed"] == 3
-    assert told(tmp_path, "update", "web.t", "--set", "n = 0", "--where", "n = 3")["rows_updated"] == 1
+    assert json_of(tmp_path, "delete", "web.t", "--where", "TRUE", "--branch", "audit")["rows_removed"] == 3
+    assert json_of(tmp_path, "update", "web.t", "--set", "n = 0", "--where", "n = 3")["rows_updated"] == 1
     assert (reopened(tmp_path).at_branch("audit").count(), values(tmp_path)[-1]) == (0, ("b", 0))
 
 

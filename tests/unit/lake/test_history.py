@@ -218,7 +218,7 @@ def test_refs_are_made_at_any_snapshot(table: ManagedTable) -> None:
 @pytest.mark.parametrize("kind", ["tag", "branch"])
 def test_a_name_that_means_something_else_is_refused(table: ManagedTable, kind: str, name: Any) -> None:
     before = table.table.metadata_location
-    with pytest.raises(LakeError, match=f"is no name of a {kind}"):
+    with pytest.raises(LakeError, match=f"invalid {kind} name"):
         getattr(table, f"create_{kind}")(name)
     assert table.refresh().table.metadata_location == before
 
