@@ -13,7 +13,7 @@ from pyiceberg import manifest
 from pyiceberg.manifest import DATA_FILE_TYPE, DataFile, ManifestWriter
 from pyiceberg.schema import Schema
 from pyiceberg.typedef import Record
-from pyiceberg.types import LongType, NestedField
+from pyiceberg.types import LongType, NestedField, StructType
 from sqlglot.parser import Parser
 
 ROOT = Path(__file__).parents[3]
@@ -63,6 +63,8 @@ def test_a_schema_finds_fields_by_id_and_by_name_in_lower_case() -> None:
     schema = Schema(field)
     assert schema._lazy_id_to_field == {7: field}
     assert schema._lazy_name_to_id_lower == {"id": 7}
+    nested = Schema(NestedField(1, "s", StructType(NestedField(2, "x", LongType()))), NestedField(3, "y", LongType()))
+    assert nested._lazy_id_to_parent == {2: 1}
 
 
 def test_a_manifest_writer_writes_through_its_inner_writer() -> None:
