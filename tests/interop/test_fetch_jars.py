@@ -73,6 +73,11 @@ def test_iceberg_comes_in_the_version_for_spark(monkeypatch: pytest.MonkeyPatch,
     assert fetch_jars.iceberg_spark_runtime().name == f"iceberg-spark-runtime-{iceberg}"
 
 
+def test_delta_comes_for_the_spark_of_judges() -> None:
+    assert fetch_jars.delta_spark().name == "delta-spark_4.1_2.13-4.3.1"
+    assert fetch_jars._JUDGE.startswith("4.1.")
+
+
 def test_spark_that_iceberg_has_no_runtime_for_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetch_jars, "_version_of", lambda _: "4.3.0")
     with pytest.raises(Unavailable, match=r"no runtime for Spark 4\.3 yet; it has for 4\.0, 4\.1"):
@@ -118,4 +123,4 @@ def test_failure_of_pip_is_one_line_and_leaves_nothing(tmp_path: Path, monkeypat
 
 def test_unknown_set_is_answered_with_the_names_of_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nonsense"]) == 2
-    assert "hadoop-aws | iceberg-spark-runtime | sqlite-jdbc | iceberg-judge" in capsys.readouterr().err
+    assert "hadoop-aws | iceberg-spark-runtime | sqlite-jdbc | iceberg-judge | delta-peer" in capsys.readouterr().err

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -129,21 +129,16 @@ def test_random_merges_leave_the_rows_that_duckdb_has(
 
 @pytest.mark.parametrize("key", ["bigint", "int"])
 def test_a_merge_of_a_dataframe_opens_and_rewrites_only_files_with_a_match(
-    spark: SparkSession, tmp_path: Path, key: str
+    spark: SparkSession, tmp_path: Path, key: str, hide: Callable[[Any, str], None]
 ) -> None:
     table = penstock.connect(tmp_path / "lake").create_table("web.t", "id bigint, v int")
     for start in range(0, 100, 10):
         table.append(pa.table({"id": list(range(start, start + 10)), "v": pa.array([0] * 10, pa.int32())}))
     before = set(table.plan().files.paths.to_pylist())
-    opened = {task.path for task in table.plan("id IN (33, 58)").files}
-    hidden = [Path(path.removeprefix("file://")) for path in before - opened]
-    for path in hidden:  # whoever opens one of these fails
-        path.rename(path.with_suffix(".hidden"))
+    hide(table, "id IN (33, 58)")
     source = spark.createDataFrame([(33, 1), (58, 1), (200, 1)], "id int, v int").selectExpr(f"cast(id AS {key})", "v")
     merge = table.merge(source, on="id").when_matched_update({"v": "source.v"})
     result = merge.when_not_matched_insert({"id": "cast(id AS bigint)", "v": "v"}).execute()
-    for path in hidden:
-        path.with_suffix(".hidden").rename(path)
     assert len(before & set(table.plan().files.paths.to_pylist())) == 8
     assert (result.rows_updated, result.rows_added, result.files_removed) == (2, 1, 2)
     assert table.count("v = 1") == 3
@@ -151,24 +146,61 @@ def test_a_merge_of_a_dataframe_opens_and_rewrites_only_files_with_a_match(
         table.upsert(spark.createDataFrame([(33, 2), (33, 3)], "id bigint, v int"), on="id")
 
 
-def test_sql_opens_only_files_that_the_source_can_meet(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["DataFrame", "SQL"])
+@pytest.mark.parametrize("key", ["bigint", "string"])
+def test_many_keys_open_only_files_in_their_ranges(
+    spark: SparkSession, tmp_path: Path, way: str, key: str, hide: Callable[[Any, str], None]
+) -> None:
+    lake = penstock.connect(tmp_path / "lake")
+    table = lake.create_table("web.many", f"id {key}, v int")
+    ids = range(0, 50_000, 5_000) if key == "bigint" else range(100_000, 150_000, 5_000)
+    for start in ids:
+        values = pa.array(range(start, start + 5_000)).cast(pa.int64() if key == "bigint" else pa.string())
+        table.append(pa.table({"id": values, "v": pa.array([0] * 5_000, pa.int32())}))
+    first = ids[2]
+    hide(table, f"id BETWEEN CAST({first} AS {key}) AND CAST({first + 11_999} AS {key})")
+    far = f"UNION ALL SELECT * FROM VALUES ({-(2**63) + 1}L), ({2**63 - 1}L) t(id)" if key == "bigint" else ""
+    text = f"SELECT CAST(id AS {key}) id, 1 AS v FROM (SELECT id FROM range({first}, {first + 12_000}) {far})"
+    source = spark.sql(text)
+    if way == "DataFrame":
+        table.upsert(source, on="id")
+    else:
+        source.createOrReplaceTempView("many_source")
+        merge = "MERGE INTO web.many t USING many_source s ON t.id = s.id"
+        lake.sql(f"{merge} WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *", spark)
+    assert table.refresh().count("v = 1") == 12_000 + (2 if far else 0)
+
+
+@pytest.fixture
+def hide() -> Iterator[Callable[[Any, str], None]]:
+    """Hides the files of a table that a predicate does not need: whoever opens one of them fails."""
+    hidden: list[Path] = []
+
+    def hide(table: Any, where: str) -> None:
+        opened = {task.path for task in table.plan(where).files}
+        paths = [path.removeprefix("file://") for path in table.plan().files.paths.to_pylist() if path not in opened]
+        for path in map(Path, paths):
+            hidden.append(path.rename(path.with_suffix(".hidden")))
+
+    yield hide
+    for path in hidden:
+        path.rename(path.with_suffix(".parquet"))
+
+
+def test_sql_opens_only_files_that_the_source_can_meet(
+    spark: SparkSession, tmp_path: Path, hide: Callable[[Any, str], None]
+) -> None:
     lake = penstock.connect(tmp_path / "lake")
     table = lake.create_table("web.narrow", "id bigint, v int")
     for start in range(0, 100, 10):
         table.append(pa.table({"id": list(range(start, start + 10)), "v": pa.array([0] * 10, pa.int32())}))
-    files = {path: Path(path.removeprefix("file://")) for path in table.plan().files.paths.to_pylist()}
-    opened = {task.path for task in table.plan("id IN (33, 58)").files}
-    hidden = [path for url, path in files.items() if url not in opened]
-    for path in hidden:  # whoever opens one of these fails
-        path.rename(path.with_suffix(".hidden"))
+    hide(table, "id IN (33, 58)")
     spark.createDataFrame([(33, 1), (58, 1), (200, 1)], "id bigint, v int").createOrReplaceTempView("narrow_source")
     merge = "MERGE INTO web.narrow t USING narrow_source s ON t.id = s.id "
     lake.sql(f"{merge} WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT *", spark)
     lake.sql("UPDATE web.narrow SET v = v + 1 WHERE id = 58", spark)
     lake.sql("UPDATE web.narrow SET v = 9 WHERE id IN (SELECT id FROM narrow_source WHERE id = 33)", spark)
     lake.sql(f"{merge} WHEN NOT MATCHED THEN INSERT *", spark)
-    for path in hidden:
-        path.with_suffix(".hidden").rename(path)
     assert table.refresh().arrow("v > 0").sort_by("id").to_pylist() == [
         {"id": 33, "v": 9},
         {"id": 58, "v": 2},

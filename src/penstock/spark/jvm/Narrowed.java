@@ -43,7 +43,9 @@ import scala.collection.immutable.Seq;
  * become a filter on the target, so that only files that may have them are planned.
  */
 public class Narrowed extends Change {
-  private int mostKeys = 100000; // for more, a range of them is asked for
+  private static final int MOST_VALUES = 10000; // of a filter: more are put into ranges, which Spark plans much faster
+  private static final int MOST_RANGES = 16;
+  private int mostKeys = 100000; // of more, only the range is asked for
   private final SparkSession session;
   private final String name; // of the table that is written
   private final ArrayList kept = new ArrayList(); // sources that are computed once for both passes
@@ -222,16 +224,51 @@ public class Narrowed extends Change {
         literals.put(value, new Literal(value, type));
       }
     }
+    if (literals.size() > MOST_VALUES) {
+      return ranges(own, new ArrayList(literals.keySet()), type);
+    }
     return literals.isEmpty() ? Literal.FalseLiteral() : new In(own, Seqs.seqOf(new ArrayList(literals.values())));
+  }
+
+  /** Ranges that have all values, and none of the widest gaps between them; of what has no distances, one. */
+  private static Expression ranges(Expression own, ArrayList values, DataType type) {
+    java.util.Collections.sort(values);
+    long most = 0; // the widest of the gaps that do not end a range, as an unsigned number
+    int last = values.size() - 1;
+    boolean hasGaps = values.get(0) instanceof Number;
+    if (hasGaps) {
+      Long[] gaps = new Long[last];
+      for (int i = 0; i < last; i++) {
+        gaps[i] = Long.valueOf(gap(values, i) + Long.MIN_VALUE); // signed numbers in the order of unsigned ones
+      }
+      Arrays.sort(gaps);
+      most = gaps[last - MOST_RANGES].longValue() - Long.MIN_VALUE;
+    }
+    Expression all = null;
+    int start = 0;
+    for (int i = 0; i <= last; i++) {
+      if (i == last || hasGaps && Long.compareUnsigned(gap(values, i), most) > 0) {
+        Expression part = between(own, values.get(start), values.get(i), type);
+        all = all == null ? part : new Or(all, part);
+        start = i + 1;
+      }
+    }
+    return all;
+  }
+
+  private static long gap(ArrayList values, int place) {
+    return ((Number) values.get(place + 1)).longValue() - ((Number) values.get(place)).longValue();
+  }
+
+  private static Expression between(Expression own, Object low, Object high, DataType type) {
+    return new And(new GreaterThanOrEqual(own, new Literal(low, type)), new LessThanOrEqual(own, new Literal(high, type)));
   }
 
   private Expression range(Expression own, LogicalPlan keys, int place, DataType type) {
     Dataset all = Dataset$.MODULE$.ofRows(session, keys);
     String name = "key" + place;
     InternalRow ends = collect(all.selectExpr(new String[] {"min(" + name + ")", "max(" + name + ")"}))[0];
-    return ends.isNullAt(0) ? null : new And(
-        new GreaterThanOrEqual(own, new Literal(ends.get(0, type), type)),
-        new LessThanOrEqual(own, new Literal(ends.get(1, type), type)));
+    return ends.isNullAt(0) ? null : between(own, ends.get(0, type), ends.get(1, type), type);
   }
 
   private static InternalRow[] collect(Dataset rows) {
