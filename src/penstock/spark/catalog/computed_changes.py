@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -66,18 +67,19 @@ def _change_files(base: IcebergTable, rows: pa.Table, command: str, properties: 
     job = prepare(base)
     names = [name for name in rows.column_names if name not in (OPERATION, FILE, PLACE)]
     given = check_schema(rows.select(names).schema, job.layout.schema) if names else [None for _ in job.layout.names]
-    values = in_order(rows, given)
+    values = in_order(rows, given).combine_chunks()
     operations = rows.column(OPERATION).to_numpy()
     files = rows.column(FILE).combine_chunks().dictionary_encode()
     of_row = files.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     places = rows.column(PLACE).fill_null(-1).to_numpy()
     urls = files.dictionary.to_pylist()
     paths = paths_of(base, urls)
+    by_file = np.argsort(of_row, kind="stable")
+    starts = np.searchsorted(of_row[by_file], np.arange(len(urls)))
     changed = {}
-    for i, url in enumerate(urls):
-        here = of_row == i
-        removed, updated = here & (operations == REMOVED), here & (operations == UPDATED)
-        changed[paths[url]] = ChangedPlaces(places[removed], places[updated], values.filter(pa.array(updated)))
+    for url, here in zip(urls, np.split(by_file, starts)[1:], strict=True):  # first come the rows of no file
+        removed, updated = here[operations[here] == REMOVED], here[operations[here] == UPDATED]
+        changed[paths[url]] = ChangedPlaces(places[removed], places[updated], values.take(pa.array(updated)))
     new = values.filter(pc.equal(rows.column(OPERATION), ADDED))
     return change_once(base, job, ByPlace(base.version.snapshot_id, changed, new), properties, command=command)
 

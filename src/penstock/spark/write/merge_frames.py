@@ -7,6 +7,7 @@ those of the rows. Values go into columns by the same rules, too.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -75,19 +76,24 @@ def _once(table: IcebergTable, source: DataFrame, merge: MergeBuilder) -> Done:
     joined = target.join(other, reduce(lambda a, b: a & b, same), "full" if by_source else "right")
     if met:
         _check_once(table, source.select(*others), joined)
-    is_met = F.col(SOURCE).isNotNull()
-    there = joined.where(F.col(FILE).isNotNull())
+    is_met, has_file = F.col(SOURCE).isNotNull(), F.col(FILE).isNotNull()
     cases = [(each, is_met) for each in met] + [(each, ~is_met) for each in by_source]
-    parts = [_changed(table, there, cases, source.columns)] if cases else []
-    if inserts:
-        alone = joined.where(F.col(FILE).isNull())
-        alone = alone.select(
-            *(F.col(SOURCE).getField(n).alias(n) for n in source.columns if n.lower() != SOURCE), SOURCE
-        )
-        cases = [(each, F.lit(True)) for each in inserts]
-        alone = alone.withColumns({FILE: F.lit(None).cast("string"), PLACE: F.lit(None).cast("bigint")})
-        parts.append(_changed(table, alone, cases, source.columns))
-    return change_computed(table, reduce(DataFrame.unionByName, parts), "merge", dict(merge.properties))
+    key_names, parts = [f"__key_{i}" for i in range(len(keys))], list[DataFrame]()
+    alone = joined.where(~has_file)
+    with ExitStack() as at_end:
+        if cases:
+            changed = _changed(table, joined.where(has_file), cases, source.columns, key_names)
+            if inserts and not by_source:  # the table is read once for both parts
+                at_end.callback(changed.persist().unpersist)
+                alone = other.join(changed.select(*key_names), key_names, "left_anti")
+            parts.append(changed.where(F.col(OPERATION).isNotNull()).drop(*key_names))
+        if inserts:
+            names = [name for name in source.columns if name.lower() != SOURCE]
+            alone = alone.select(*(F.col(SOURCE).getField(name).alias(name) for name in names), SOURCE)
+            alone = alone.withColumns({FILE: F.lit(None).cast("string"), PLACE: F.lit(None).cast("bigint")})
+            added = _changed(table, alone, [(each, F.lit(True)) for each in inserts], source.columns)
+            parts.append(added.where(F.col(OPERATION).isNotNull()))
+        return change_computed(table, reduce(DataFrame.unionByName, parts), "merge", dict(merge.properties))
 
 
 def _keys(table: IcebergTable, rows: DataFrame, source: DataFrame, on: Mapping[str, str]) -> dict[str, Column]:
@@ -114,15 +120,19 @@ _OPERATIONS = {"UPDATE": UPDATED, "DELETE": REMOVED, "INSERT": ADDED}
 
 
 def _changed(
-    table: IcebergTable, rows: DataFrame, cases: Sequence[tuple[ClauseText, Column]], source: Sequence[str]
+    table: IcebergTable,
+    rows: DataFrame,
+    cases: Sequence[tuple[ClauseText, Column]],
+    source: Sequence[str],
+    more: Sequence[str] = (),
 ) -> DataFrame:
-    """The rows that a clause is about, with its values; the first clause whose condition is true decides."""
+    """Rows with the values of the first clause whose condition is true; with no operation where there is none."""
     conditions = [
         is_kind & F.coalesce(F.expr(each.where), F.lit(False)) if each.where is not None else is_kind
         for each, is_kind in cases
     ]
     which = _first(conditions, [F.lit(i) for i in range(len(cases))])
-    decided = rows.withColumn("__clause", which).where(F.col("__clause").isNotNull())
+    decided = rows.withColumn("__clause", which)
     chosen = [F.col("__clause") == i for i in range(len(cases))]
     columns = [_first(chosen, [F.lit(_OPERATIONS[each.action]) for each, _ in cases]).alias(OPERATION)]
     values = [_values(table, decided, each, source) for each, _ in cases]
@@ -133,7 +143,7 @@ def _changed(
             for each, (clause, _) in zip(values, cases, strict=True)
         ]
         columns.append(_first(chosen, own).alias(name))
-    return decided.select(*columns, FILE, PLACE)
+    return decided.select(*columns, FILE, PLACE, *more)
 
 
 def _first(conditions: Sequence[Column], values: Sequence[Column]) -> Column:
