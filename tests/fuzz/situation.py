@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame
 from penstock.expr.types import type_name
 from penstock.lake.write import changed_files
 from penstock.spark.catalog import computed_changes
+from penstock.spark.write import merge_frames
 from tests.fuzz.literals import literal
 from tests.fuzz.partitioning import partition_keys
 from tests.fuzz.predicates import quote
@@ -163,5 +164,9 @@ def among(ids: Iterable[int], column: str = ID) -> str:
 
 @contextmanager
 def _in_tasks() -> Iterator[None]:
-    with patch.object(computed_changes, "_COLLECTED_ROWS", 0), patch.object(changed_files, "LOCALLY", -1):
+    with (
+        patch.object(computed_changes, "_COLLECTED_ROWS", 0),
+        patch.object(merge_frames, "_FEW_ROWS", -1),
+        patch.object(changed_files, "LOCALLY", -1),
+    ):
         yield

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 import pytest
+from pyspark.sql import functions as F
 
 import penstock
 from penstock.errors import LakeError, SchemaError
@@ -129,7 +130,7 @@ def test_random_merges_leave_the_rows_that_duckdb_has(
 
 @pytest.mark.parametrize("key", ["bigint", "int"])
 def test_a_merge_of_a_dataframe_opens_and_rewrites_only_files_with_a_match(
-    spark: SparkSession, tmp_path: Path, key: str, hide: Callable[[Any, str], None]
+    spark: SparkSession, tmp_path: Path, key: str, hide: Callable[[Any, str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = penstock.connect(tmp_path / "lake").create_table("web.t", "id bigint, v int")
     for start in range(0, 100, 10):
@@ -142,8 +143,59 @@ def test_a_merge_of_a_dataframe_opens_and_rewrites_only_files_with_a_match(
     assert len(before & set(table.plan().files.paths.to_pylist())) == 8
     assert (result.rows_updated, result.rows_added, result.files_removed) == (2, 1, 2)
     assert table.count("v = 1") == 3
-    with pytest.raises(LakeError, match=r"a row of web.t is met by several of the rows"):
-        table.upsert(spark.createDataFrame([(33, 2), (33, 3)], "id bigint, v int"), on="id")
+    for few in (merge_frames._FEW_ROWS, -1):
+        monkeypatch.setattr(merge_frames, "_FEW_ROWS", few)
+        with pytest.raises(LakeError, match=r"a row of web.t is met by several of the rows"):
+            table.upsert(spark.createDataFrame([(33, 2), (33, 3)], "id bigint, v int"), on="id")
+
+
+def test_few_rows_of_a_dataframe_are_merged_as_many_are(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    values = {
+        "b": "id % 2 = 0",
+        "f": "if(id = 3, float('nan'), float(id))",
+        "d": "CAST(id AS decimal(20,3))",
+        "day": "date_add(DATE'1969-12-30', CAST(id AS int))",
+        "ts": "TIMESTAMP'2026-10-25 02:30:00' + make_interval(0, 0, 0, 0, CAST(id AS int))",
+        "ntz": "TIMESTAMP_NTZ'2026-10-25 02:30:00'",
+        "raw": "CAST(concat('x', id) AS binary)",
+        "s": "if(id = 4, NULL, named_struct('x', id, 'y', array(named_struct('z', 'é'))))",
+        "m": "map(concat('k', id), id, 'n', NULL)",
+    }
+    columns = ", ".join(f"{value} AS {name}" for name, value in values.items())
+    try:
+        lake = penstock.connect(tmp_path / "lake")
+        tables = [
+            lake.create_table(name, spark.sql(f"SELECT id, {columns} FROM range(1)").schema)
+            for name in ("a.few", "a.many")
+        ]
+        calls, change = list[int](), merge_frames.change_computed
+        for table, few in zip(tables, (merge_frames._FEW_ROWS, -1), strict=True):
+            monkeypatch.setattr(merge_frames, "_FEW_ROWS", few)
+            monkeypatch.setattr(merge_frames, "change_computed", counted(change, calls))
+            for start in (0, 3):
+                rows = spark.sql(f"SELECT id, {columns} FROM range({start}, {start + 4})")
+                result = table.upsert(rows.withColumn("raw", F.lit(b"new")) if start else rows, on="id")
+            assert (result.rows_updated, result.rows_added) == (1, 3)
+        assert len(calls) == 2, "only many rows are joined by Spark"
+        few_rows, many_rows = (as_set([tuple(row) for row in table.dataframe(spark).collect()]) for table in tables)
+        assert few_rows == many_rows
+        assert len(few_rows) == 7
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+
+
+def counted(function: Callable[..., Any], calls: list[int]) -> Callable[..., Any]:
+    """A function that notes that it was called."""
+
+    def noted(*arguments: Any) -> Any:
+        calls.append(1)
+        return function(*arguments)
+
+    return noted
 
 
 @pytest.mark.parametrize("way", ["DataFrame", "SQL"])
@@ -163,7 +215,7 @@ def test_many_keys_open_only_files_in_their_ranges(
     text = f"SELECT CAST(id AS {key}) id, 1 AS v FROM (SELECT id FROM range({first}, {first + 12_000}) {far})"
     source = spark.sql(text)
     if way == "DataFrame":
-        table.upsert(source, on="id")
+        table.merge(source, on="id").when_matched_update({"v": "source.v"}).when_not_matched_insert().execute()
     else:
         source.createOrReplaceTempView("many_source")
         merge = "MERGE INTO web.many t USING many_source s ON t.id = s.id"
@@ -251,12 +303,14 @@ def test_a_merge_of_a_dataframe_follows_the_rules_of_arrow_rows(
     before = ours.version.snapshot_id
     cases = {
         "the key id is a bigint, and id of the rows a string": "SELECT '1' AS id",
-        "column 's' is a struct": "SELECT 1L AS id, named_struct('y', 1, 'x', 2) AS s",
-        "column 'target' is a string": "SELECT 1L AS id, 5 AS target",
+        "s'? is a struct": "SELECT 1L AS id, named_struct('y', 1, 'x', 2) AS s",
+        "target'? is a string": "SELECT 1L AS id, 5 AS target",
     }
-    for message, query in cases.items():
-        with pytest.raises(SchemaError, match=message):
-            ours.upsert(spark.sql(query), on="id")
+    for few in (merge_frames._FEW_ROWS, -1):
+        monkeypatch.setattr(merge_frames, "_FEW_ROWS", few)
+        for message, query in cases.items():
+            with pytest.raises(SchemaError, match=message):
+                ours.upsert(spark.sql(query), on="id")
     with pytest.raises(SchemaError, match="a value does not fit the column d: 12345678901"):
         ours.merge(spark.sql("SELECT 2L AS id"), on="id").when_matched_update({"d": "12345678901"}).execute()
     assert ours.refresh().version.snapshot_id == before

@@ -1,5 +1,7 @@
 """A merge of a Spark DataFrame: joined with the table by Spark, so that the rows can be more than fit into memory.
 
+Few rows that are only copied into the table, as an upsert copies them, are merged without a join: as Arrow rows.
+
 Names mean what they mean to a merge of Arrow rows: those of the table, `source.name` and `target.name`; in inserts
 those of the rows. Values go into columns by the same rules, too.
 """
@@ -12,6 +14,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyiceberg.types import UUIDType
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -21,6 +24,7 @@ from penstock.expr.sql_text import quote_name
 from penstock.expr.types import normalize, type_name
 from penstock.lake.commit.commit import fresh, replanned
 from penstock.lake.merge_builder import check_key, is_same_or_wider
+from penstock.lake.write import writes
 from penstock.lake.write.assignments import field_named, is_assignable
 from penstock.lake.write.conform import fits
 from penstock.lake.write.merge import SOURCE, TARGET
@@ -37,7 +41,7 @@ from penstock.spark.catalog.computed_changes import (
 )
 from penstock.spark.session.java_classes import call
 from penstock.spark.session.session import gateway_of, is_connect
-from penstock.spark.write.write_job import arrow_schema
+from penstock.spark.write.write_job import arrow_schema, nullable_columns
 
 if TYPE_CHECKING:
     from penstock.lake.merge_builder import ClauseText, MergeBuilder
@@ -52,11 +56,27 @@ def merge_frames(table: IcebergTable, merge: MergeBuilder) -> Done:
         raise LakeError(message, hint="give them as rows.toArrow(), or use MERGE INTO on the server's catalog")
     kept = source.persist()
     try:
+        rows = _few_rows(kept) if all(each.where is None and each.values is None for each in merge.clauses) else None
+        if rows is not None:
+            return writes.merge(table, replace(merge, rows=rows))
         newest = replace(table, table=fresh(table.table))
         hint = "nothing was changed; try again when they are done"
         return replanned(newest, lambda now: _once(now, kept, merge), hint)
     finally:
         kept.unpersist()
+
+
+def _few_rows(source: DataFrame) -> pa.Table | None:
+    """The rows of a source that is kept; None when they are many."""
+    given = arrow_schema(source.schema)
+    for name in source.columns:
+        field_named(name, given, "the rows")  # an error for one that is there twice
+    if source.count() > _FEW_ROWS:
+        return None
+    plan = source._jdf.queryExecution().withCachedData()
+    if int(str(plan.stats().sizeInBytes())) > _FEW_BYTES:
+        return None
+    return source.select(*(column.alias(name) for name, column in nullable_columns(source).items())).toArrow()
 
 
 def _once(table: IcebergTable, source: DataFrame, merge: MergeBuilder) -> Done:
@@ -114,6 +134,7 @@ def _struct(names: Sequence[str], side: str) -> Column:
     return F.struct(*map(_column, names)).alias(side)
 
 
+_FEW_ROWS, _FEW_BYTES = 100_000, 32 << 20
 _MOST_KEYS = 100_000
 _KINDS = ("MATCHED", "NOT MATCHED", "NOT MATCHED BY SOURCE")
 _OPERATIONS = {"UPDATE": UPDATED, "DELETE": REMOVED, "INSERT": ADDED}

@@ -65,10 +65,7 @@ def write_dataframe(job: WriteJob, df: DataFrame) -> list[WrittenFile]:
     """Write the rows of a DataFrame as data files."""
     spark = df.sparkSession
     names = check_schema(arrow_schema(df.schema), job.layout.schema)
-    # PySpark's `toArrow` fails on null structs with required fields
-    nullable = {field.name: field.dataType for field in df.schema.toNullable().fields}
-    casts = {each.name: nullable[each.name] for each in df.schema.fields if each.dataType != nullable[each.name]}
-    columns = {name: _column(name).cast(casts[name]) if name in casts else _column(name) for name in nullable}
+    columns = nullable_columns(df)
     missing = _nulls(job.layout.schema, [name is None for name in names])
     fields = zip(names, job.layout.schema.fields, strict=True)
     rows = df.select([(missing if name is None else columns)[name or f.name].alias(f.name) for name, f in fields])
@@ -82,6 +79,13 @@ def write_dataframe(job: WriteJob, df: DataFrame) -> list[WrittenFile]:
         placed = _placed(job, kept, slots, known, spark)
         with progress_of_tasks(f"writing {Counted(len(slots.slots), None, 'file')}", spark):
             return _collect(job, placed.mapInArrow(_writer(job, slots.slots), "answer binary"), spark)
+
+
+def nullable_columns(df: DataFrame) -> dict[str, Column]:
+    """The columns of a DataFrame, without required fields: PySpark's `toArrow` fails on null structs that have any."""
+    nullable = {field.name: field.dataType for field in df.schema.toNullable().fields}
+    casts = {each.name: nullable[each.name] for each in df.schema.fields if each.dataType != nullable[each.name]}
+    return {name: _column(name).cast(casts[name]) if name in casts else _column(name) for name in nullable}
 
 
 def _nulls(schema: Schema, is_missing: Sequence[bool]) -> dict[str, Column]:
