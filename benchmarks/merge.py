@@ -50,7 +50,7 @@ from tools.fetch_jars import Unavailable
 FILES = 1_000
 ROWS = int(os.environ.get("PENSTOCK_BENCH_ROWS", "5000000"))
 ENGINES = os.environ.get("PENSTOCK_BENCH_ENGINES", "").split(",")
-CLUSTERED_ROUNDS, SCATTERED_ROUNDS = 4, 2
+CLUSTERED_ROUNDS, SCATTERED_ROUNDS = 3, 2
 OURS, THEIRS = "web.ours", "web.theirs"
 TARGETS = {1_000: 3.0, 100_000: 1.0}
 NEW_VALUE = 5_000  # of updated and new rows; old ones are smaller
