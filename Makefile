@@ -4,6 +4,7 @@
 #   ARGS="-k bounds -x"      more options for pytest, the fuzzer or uv
 #   ONLY=name                one benchmark
 #   SECONDS=3600 SEED=7      how long the fuzzer runs, and what all its randomness follows from
+#   EXAMPLES=20000           how many random examples each differential test of `make test-slow` takes
 
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
@@ -14,11 +15,12 @@ VENV   := .venv
 STAMP  := $(VENV)/.installed
 PINS   := requirements/constraints.txt
 RUN    := $(VENV)/bin/python
-PYTHON ?=
-ARGS   ?=
-ONLY   ?=
-SECONDS ?= 600
-SEED    ?=
+PYTHON   ?=
+ARGS     ?=
+ONLY     ?=
+SECONDS  ?= 600
+SEED     ?=
+EXAMPLES ?= 5000
 
 CANDIDATES := $(if $(PYTHON),"$(PYTHON)",python3.13 python3.12 python3.11 python3)
 # A name that starts with an underscore is a part of benchmarks, not a benchmark.
@@ -37,10 +39,11 @@ test: java $(STAMP)  ## all tests but the slow ones (needs Java)
 	@$(RUN) -m pytest -n 3 --dist loadfile -m "not slow" $(ARGS)
 
 .PHONY: test-slow
-test-slow: java $(STAMP)  ## the differential tests with 20,000 random examples each, and all that is marked slow
-	@HYPOTHESIS_PROFILE=slow $(RUN) -m pytest tests/differential --timeout 14400 $(ARGS)
-	@HYPOTHESIS_PROFILE=more $(RUN) -m pytest -m "slow or hypothesis" --ignore tests/differential --timeout 14400 \
-	    $(ARGS) || [ $$? -eq 5 ]  # 5: there are none
+test-slow: java $(STAMP)  ## all that is marked slow, and the differential tests with EXAMPLES random examples each
+	@HYPOTHESIS_PROFILE=slow EXAMPLES=$(EXAMPLES) $(RUN) -m pytest tests/differential -n 2 --dist worksteal \
+	    --timeout 14400 $(ARGS)
+	@HYPOTHESIS_PROFILE=more $(RUN) -m pytest -m "slow or hypothesis" --ignore tests/differential -n 2 --dist loadfile \
+	    --timeout 14400 $(ARGS) || [ $$? -eq 5 ]  # 5: there are none
 
 .PHONY: test-matrix
 test-matrix: java $(STAMP)  ## the Spark tests of tables on PySpark 4.0, 4.1, 4.2 and 4.3

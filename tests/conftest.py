@@ -24,7 +24,7 @@ for name, examples in (("default", 10), ("more", 60)):
     )
 settings.register_profile(
     "slow",
-    max_examples=20_000,
+    max_examples=int(os.environ.get("EXAMPLES", "5000")),
     deadline=None,
     derandomize=False,
     print_blob=True,

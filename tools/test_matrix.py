@@ -53,7 +53,7 @@ def run_tests(version: str, options: list[str]) -> Result:
     start = time.perf_counter()
     # PySpark 4.0 and 4.1 leave the sockets of `collect` to the garbage collector.
     sockets = ["-W", "ignore:unclosed:ResourceWarning", "-p", "no:unraisableexception"]
-    quick = ["-q", "-p", "no:cacheprovider", "-m", "not slow"]
+    quick = ["-q", "-p", "no:cacheprovider", "-m", "not slow", "-n", "2", "--dist", "loadfile"]
     command = [str(python), "-m", "pytest", *quick, *sockets, *tests, *options]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
