@@ -63,11 +63,7 @@ def trap(place: str, base: Path, open_at: Open) -> Callable[[str], HiveTable]:
 
 def numbers_of(table: HiveTable, paths: list[str]) -> list[int]:
     """Which files of the layout these are, by the row that each has."""
-    from penstock.tables.hive.hive_files import read_file
-
-    return sorted(
-        read_file(table.storage, path, pa.schema({"n": pa.int64()}), {"n"})[0]["n"][0].as_py() for path in paths
-    )
+    return sorted(table.files.read(path, pa.schema({"n": pa.int64()}), {"n"})[0]["n"][0].as_py() for path in paths)
 
 
 @pytest.mark.parametrize(
@@ -319,10 +315,18 @@ def test_auto_refuses_the_same_key_at_two_levels(base: Path, open_at: Open, seco
         open_at(base / "t", "auto", None)
 
 
-def test_auto_without_partitions_is_an_error(base: Path, open_at: Open) -> None:
-    write_file(base / "t" / "a.parquet")
-    with pytest.raises(LayoutError, match="/t has no partition directories; declare them"):
-        open_at(base / "t", "auto", None)
+@pytest.mark.parametrize("declared", ["auto", "", []])
+def test_a_directory_of_files_is_a_table_without_partition_columns(base: Path, open_at: Open, declared: Any) -> None:
+    write_file(base / "t" / "a.parquet", pa.table({"n": pa.array([1, 2], pa.int64())}))
+    write_file(base / "t" / "b.parquet", pa.table({"n": pa.array([3], pa.int64())}))
+    table = open_at(base / "t", declared, None)
+    assert table.arrow("n > 1").sort_by("n").to_pylist() == [{"n": 2}, {"n": 3}]
+    assert table.schema.names == ["n"]
+    plan = table.plan("_metadata.file_path LIKE '%/b.parquet'")
+    assert (len(plan.files), plan.report.list_calls) == (1, 1)
+    write_file(base / "u" / "k=1" / "c.parquet")
+    with pytest.raises(LayoutError, match="k=1 is a directory in a layout without partition columns"):
+        open_at(base / "u", "", "n bigint").plan()
 
 
 @pytest.mark.parametrize("declared", ["a string", "a string, b string, c string"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,9 +13,6 @@ from pyspark.sql import SparkSession
 
 import penstock
 from penstock.errors import LayoutError, PenstockError
-from penstock.formats import format_registry
-from penstock.formats.parquet import PARQUET
-from penstock.spark.scan import hive_scan, relation
 from tests.fixtures.hive_writer import write_file
 from tests.fixtures.layouts import LAYOUTS
 
@@ -50,19 +46,15 @@ def test_what_is_not_parquet_is_named_by_spark_unless_it_is_pruned(
         rows.collect()
 
 
-def test_another_entry_of_the_registry_is_all_that_spark_needs_to_read_another_format(
-    spark: SparkSession, utc: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_file_of_another_format_is_named_before_anything_is_read(
+    spark: SparkSession, utc: None, tmp_path: Path
 ) -> None:
-    formats = (PARQUET, replace(PARQUET, name="parq"))
-    monkeypatch.setattr(format_registry, "_BY_NAME", {each.name: each for each in formats})
-    for module in (format_registry, relation, hive_scan):
-        monkeypatch.setattr(module, "FORMATS", formats)
-    for n, path in enumerate(("k=1/a.parquet", "k=1/b.parq", "k=2/c.parq", "k=2/000000_0")):
+    for n, path in enumerate(("k=1/a.parquet", "k=1/b.orc", "k=2/c.parq", "k=2/000000_0")):
         write_file(tmp_path / path, pa.table({"n": pa.array([n], pa.int64())}))
     rows = penstock.hive(tmp_path, "k int", "n bigint").dataframe(spark)
-    assert sorted(map(tuple, rows.collect())) == [(0, 1), (1, 1), (2, 2), (3, 2)]
-    assert [row.n for row in rows.where("k = 1 AND n > 0").collect()] == [1]
-    assert str(rows._jdf.queryExecution().executedPlan()).count("FileScan") == 2  # type: ignore[attr-defined]
+    assert sorted(map(tuple, rows.where("k = 2").collect())) == [(2, 2), (3, 2)]
+    with pytest.raises(LayoutError, match=r"k=1/b\.orc is ORC, and .*k=1/a\.parquet is Parquet; move it out"):
+        rows.collect()
 
 
 def test_a_pipe_is_an_error_in_spark_and_not_a_hang(spark: SparkSession, utc: None, tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ class IngestSource:
 
     def columns(self) -> pa.Schema:
         """The columns of files with types, by one footer."""
+        from penstock.formats.file_format import AS_STORED
         from penstock.formats.format_registry import format_of
 
         with warnings.catch_warnings():
@@ -83,7 +84,7 @@ class IngestSource:
                 return self.layout().schema
             place = self._open()
             with place.open(place.path) as file:
-                return format_of(place.path).open(file).schema
+                return format_of(place.path).open(file, AS_STORED).schema
 
     def layout(self) -> Source:
         """A Hive layout, all of which may be listed."""

@@ -1,6 +1,8 @@
 """What a format of data files is: how its files are known, opened and written, and how Spark reads them.
 
-A format is one module with a `FileFormat`, listed in `formats/format_registry.py`. Nothing else names it.
+A format is one module with a `FileFormat`, listed in `formats/format_registry.py`. Nothing else names it. Formats of
+text (CSV, JSON) have no types of their own: they are opened with the columns that the table declares, and with options
+under the names that Spark has for them.
 """
 
 from __future__ import annotations
@@ -10,6 +12,25 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
+
+Options = tuple[tuple[str, str], ...]  # names in lower case, in order
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the files of a table are read: by options, with times in a zone, as the columns that the table declares."""
+
+    options: Options = ()
+    zone: str = "UTC"
+    columns: pa.Schema | None = None  # None: as the file has them
+    path: str = ""  # its last part tells the compression of text
+
+    def option(self, name: str, default: str) -> str:
+        """An option, whatever its letters' case is."""
+        return dict(self.options).get(name.lower(), default)
+
+
+AS_STORED = Reading()
 
 
 class DataFile(Protocol):
@@ -47,16 +68,25 @@ class TableWriter(Protocol):
     def size_of(self, rows: pa.Table) -> int: ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FileFormat:
     """One format of data files."""
 
-    name: str  # Spark's name and the suffix of files; in upper case, that of Iceberg's manifests
+    name: str  # Spark's name; in upper case, that of Iceberg's manifests
     title: str  # for people
-    magic: bytes  # how files begin
-    open: Callable[[Any], DataFile]
+    suffixes: tuple[str, ...]  # of the names of files, before that of a compression
+    open: Callable[[Any, Reading], DataFile]
+    spark_reader: str  # Spark's reader of it: a class in `spark/jvm`, or Spark's own, with its package
+    magic: bytes = b""  # how files begin; text begins with anything
+    has_types: bool = True  # whether files tell the types of their columns
+    options: tuple[str, ...] = ()  # those that a table may be given, as Spark spells them
+
+
+@dataclass(frozen=True, kw_only=True)
+class IcebergFormat(FileFormat):
+    """One format of the data files of Iceberg tables: how they are written, and where the ids of fields stand."""
+
     table_writer: Callable[[Any, Mapping[str, str]], TableWriter]  # of Iceberg's schema and the table's properties
     field_id: bytes  # where Arrow keeps a field's id: in the metadata of the schema's fields
-    spark_reader: str  # the class in `spark/jvm` that has Spark's reader of it
     spark_field_id: str  # where Spark's schemas keep a field's id
     spark_field_ids: str  # the setting by which Spark finds columns by these ids

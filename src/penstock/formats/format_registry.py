@@ -2,36 +2,59 @@
 
 from __future__ import annotations
 
-from penstock.formats.file_format import FileFormat
+from penstock.formats.file_format import FileFormat, IcebergFormat
+from penstock.formats.orc import ORC
 from penstock.formats.parquet import PARQUET
 
-FORMATS = (PARQUET,)
+FORMATS: tuple[FileFormat, ...] = (PARQUET, ORC)
+ICEBERG_FORMATS: tuple[IcebergFormat, ...] = (PARQUET,)  # of data files in Iceberg tables
 DEFAULT = PARQUET  # of new tables, and of files whose names do not tell, as Hive's `000000_0`
-TITLES = " or ".join(each.title for each in FORMATS)
+TITLES = " or ".join(each.title for each in ICEBERG_FORMATS)
+COMPRESSIONS = ("gz", "bz2", "zst", "snappy", "lz4", "deflate", "xz")  # of text, behind the suffix of the format
 _BY_NAME = {each.name: each for each in FORMATS}
+_BY_SUFFIX = {suffix: each for each in FORMATS for suffix in each.suffixes}
 
 
 def format_named(name: str) -> FileFormat | None:
-    """A format by the name that Spark, a table's property or a manifest has for it; None when it is not known.
+    """A format by the name that Spark, a table's property or a user has for it; None when it is not known.
 
-    >>> format_named("PARQUET").title, format_named("avro")
+    >>> format_named("PARQUET").title, format_named("lance")
     ('Parquet', None)
     """
     return _BY_NAME.get(name.lower())
 
 
-def format_of(path: str) -> FileFormat:
-    """The format of a data file by its name.
+def iceberg_format(name: str) -> IcebergFormat | None:
+    """A format of Iceberg's data files, by the name that a manifest or a table's property has for it."""
+    return next((each for each in ICEBERG_FORMATS if each.name == name.lower()), None)
 
-    >>> format_of("dt=2026-05-17/part-0.snappy.parquet").name
-    'parquet'
+
+def iceberg_format_of(path: str) -> IcebergFormat:
+    """The format of a data file of an Iceberg table by its name; the default where it tells none."""
+    known = format_of(path)
+    return known if isinstance(known, IcebergFormat) else DEFAULT
+
+
+def format_by_name(path: str) -> FileFormat | None:
+    """The format that the name of a file tells; None where it tells none.
+
+    >>> format_by_name("dt=2026-05-17/part-0.snappy.parquet").name, format_by_name("000000_0")
+    ('parquet', None)
     """
-    return _BY_NAME.get(path.rpartition(".")[2].lower(), DEFAULT)
+    stem, _, suffix = path.rpartition("/")[2].lower().rpartition(".")
+    if suffix in COMPRESSIONS:
+        suffix = stem.rpartition(".")[2]
+    return _BY_SUFFIX.get(suffix)
+
+
+def format_of(path: str) -> FileFormat:
+    """The format of a data file by its name; the default where it tells none."""
+    return format_by_name(path) or DEFAULT
 
 
 def format_of_bytes(start: bytes) -> FileFormat | None:
     """The format of a file by its first bytes."""
-    return next((each for each in FORMATS if start.startswith(each.magic)), None)
+    return next((each for each in FORMATS if each.magic and start.startswith(each.magic)), None)
 
 
 def is_hidden(name: str) -> bool:

@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 
 from penstock.errors import CLIENT_ERRORS
 from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ
-from penstock.formats.file_format import FileFormat
+from penstock.formats.file_format import IcebergFormat, Reading
 
 
 class ParquetFile:
     """An open Parquet file."""
 
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: Any, reading: Reading) -> None:
         self._file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
 
     @cached_property
@@ -125,14 +125,15 @@ def _is_time(column: Any) -> bool:
     return str(column.iceberg_type) in ("date", "timestamp", "timestamptz")
 
 
-PARQUET = FileFormat(
+PARQUET = IcebergFormat(
     name="parquet",
     title="Parquet",
-    magic=b"PAR1",
+    suffixes=("parquet", "parq"),
     open=ParquetFile,
+    spark_reader="NanSafeParquet",
+    magic=b"PAR1",
     table_writer=ParquetTableWriter,
     field_id=b"PARQUET:field_id",
-    spark_reader="NanSafeParquet",
     spark_field_id="parquet.field.id",
     spark_field_ids="spark.sql.parquet.fieldId.read.enabled",
 )

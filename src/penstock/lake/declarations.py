@@ -105,6 +105,8 @@ def _declaration(name: str, table: HiveTable) -> dict[str, Any]:
         "schema": _ddl(table.file_schema),
         "storage": _kept(name, table.storage.properties),
         "options": {
+            "format": None if table.file_format is None else table.file_format.name,
+            "options": dict(table.options),
             "timezone": table.context.timezone,
             "lists_at_once": table.lists_at_once,
             "warn_partitions": table.limits.warn_partitions,

@@ -34,7 +34,7 @@ from pyiceberg.typedef import Record, TableVersion
 from pyiceberg.types import NestedField, StringType, StructType
 
 from penstock.errors import LakeError
-from penstock.formats.format_registry import format_of
+from penstock.formats.format_registry import iceberg_format_of
 from penstock.formats.manifest_record import FIELD_IDS, ManifestRecord
 from penstock.lake.layout.slots import nulls_first
 from penstock.lake.write.data_files import WrittenFile
@@ -54,7 +54,7 @@ def data_file(written: WrittenFile) -> DataFile:
         _OWN_TYPE,
         content=DataFileContent.POSITION_DELETES if written.is_delete else DataFileContent.DATA,
         file_path=written.path,
-        file_format=FileFormat[format_of(written.path).name.upper()],
+        file_format=FileFormat[iceberg_format_of(written.path).name.upper()],
         partition=Record(*written.partition),
         file_size_in_bytes=written.bytes,
         sort_order_id=None,

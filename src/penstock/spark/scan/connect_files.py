@@ -1,6 +1,6 @@
 """Files on Spark Connect, where nothing but their paths can be given, and no reader of ours.
 
-Without one (`NanSafeParquet.java`) a filter such as `d > 1e9` would skip the row groups whose statistics leave NaN out.
+Without one (`SafeFilters.java`) a filter such as `d > 1e9` would skip the row groups whose statistics leave NaN out.
 So float columns stand behind a function that Spark does not push to files: `nanvl(d, d)` has the value of `d`, and
 filters on it are evaluated on rows only.
 """
@@ -8,7 +8,6 @@ filters on it are evaluated on rows only.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -16,15 +15,16 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from penstock.expr.types import is_float
-from penstock.formats.format_registry import FORMATS, format_of
+from penstock.formats.file_format import FileFormat
 
 
-def load(spark: SparkSession, schema: Any, options: Mapping[str, str], paths: Sequence[str]) -> DataFrame:
-    """The rows of files, of whatever formats."""
-    reader = spark.read.schema(schema).options(**options)
-    by_format = {each.name: [path for path in paths if format_of(path) is each] for each in FORMATS}
-    parts = [reader.format(name).load(own) for name, own in by_format.items() if own]
-    return reduce(lambda left, right: left.unionAll(right), parts) if parts else spark.createDataFrame([], schema)
+def load(
+    spark: SparkSession, file_format: FileFormat, schema: Any, options: Mapping[str, str], paths: Sequence[str]
+) -> DataFrame:
+    """The rows of files of one format."""
+    if not paths:
+        return spark.createDataFrame([], schema)
+    return spark.read.schema(schema).options(**options).format(file_format.name).load(list(paths))
 
 
 def guarded(value: Column, t: pa.DataType) -> Column:

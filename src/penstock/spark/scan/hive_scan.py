@@ -1,4 +1,4 @@
-"""The relations of a Hive layout: Spark's own Parquet reader over the files of a plan.
+"""The relations of a Hive layout: Spark's own reader of their format over the files of a plan.
 
 Spark asks for files through `PenstockIndex`, with the table's key and the filters that reached the scan; `planner.py`
 answers. The answer lists files by partition.
@@ -11,7 +11,6 @@ from collections.abc import Mapping as AnyMapping
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from itertools import product
 from typing import Any
 
 import pyarrow as pa
@@ -22,8 +21,6 @@ from penstock.errors import PenstockError
 from penstock.expr.kernels.physical import from_arrow
 from penstock.expr.sql_text import quote_name
 from penstock.expr.tree import Column
-from penstock.formats.file_format import FileFormat
-from penstock.formats.format_registry import FORMATS
 from penstock.prune.facts import Exact
 from penstock.prune.judge import Judgement
 from penstock.prune.plan import Plan
@@ -40,7 +37,7 @@ from penstock.spark.scan.hive_shredded import (
 )
 from penstock.spark.scan.iceberg_partition import PARTITION_OF_FILE, SPEC_OF_FILE
 from penstock.spark.scan.planner import as_answer, by_partition, plain_values, summary_of
-from penstock.spark.scan.relation import of_format, relation
+from penstock.spark.scan.relation import relation
 from penstock.spark.scan.translate import translate
 from penstock.spark.session.session import gateway_of
 from penstock.tables.file_metadata import with_metadata
@@ -53,10 +50,9 @@ _PATTERN = re.compile(r"[][{}*?\\]")  # `part-*` would be read as all files of i
 
 @dataclass(frozen=True)
 class HiveFiles:
-    """The files of a Hive layout, for its relation: those of a format, all or those with one mapping of hot keys."""
+    """The files of a Hive layout, for its relation: all, or those with one mapping of hot keys."""
 
     table: HiveTable
-    file_format: FileFormat
     bucket: Bucket | None = field(compare=False, repr=False)
     mapping: Mapping | None = None  # None: footers are not looked at
     others: frozenset[Mapping] = frozenset()  # mappings that other relations of the same DataFrame read
@@ -74,9 +70,6 @@ class HiveFiles:
         if self.bucket is not None:
             self.bucket.check_client()
         keys, files = _kept(plan, table.columns)
-        own = of_format(self.file_format, [file[0] for file in files])
-        if own is not None:
-            keys, files = [keys[i] for i in own], [files[i] for i in own]
         if self.mapping is not None:
             file_mappings = mappings(table, files)
             for file, mapping in zip(files, file_mappings, strict=True):
@@ -99,9 +92,9 @@ class HiveRelations:
         bucket = open_for_spark(table.storage, spark)
         kinds = _kinds(table, where)
         parts = []
-        for kind, file_format in product(kinds, FORMATS):
+        for kind in kinds:
             others = frozenset(other for other in kinds if other is not None and other != kind)
-            rows = _relation(HiveFiles(table, file_format, bucket, kind, others), spark)
+            rows = _relation(HiveFiles(table, bucket, kind, others), spark)
             parts.append(with_sidecars(rows, table, kind or (), spark))
         return reduce(lambda left, right: left.unionAll(right), parts)
 
@@ -129,11 +122,12 @@ def _relation(source: HiveFiles, spark: SparkSession) -> DataFrame:
     """Spark's own reader over some files of a layout."""
     table = source.table
     types = gateway_of(spark).jvm.org.apache.spark.sql.types.StructType
-    partitions = types.fromDDL(ddl(table.columns))
+    partitions = types.fromDDL(ddl(table.columns)) if table.columns else types()
     data = types.fromDDL(ddl(stored_fields(table, source.mapping or ())))
     key = f"{table.key} {source.mapping}" if source.mapping else table.key
-    options = source.bucket.options if source.bucket else {}
-    return relation(spark, key, source, source.file_format, partitions, data, options)
+    files = table.files
+    options = {**files.spark_options(), **(source.bucket.options if source.bucket else {})}
+    return relation(spark, key, source, files.file_format, partitions, data, options)
 
 
 def _connect_dataframe(table: HiveTable, spark: SparkSession, where: str) -> DataFrame:
@@ -151,7 +145,8 @@ def _connect_dataframe(table: HiveTable, spark: SparkSession, where: str) -> Dat
         raise PenstockError(f"{pattern} is a pattern to Spark Connect", hint=hint)
     options = options_for_connect(table.storage, spark) | {"basePath": table.root_url}
     guards = {f.name: guarded(F.col(quote_name(f.name)), f.type) for f in table.file_schema if has_floats(f.type)}
-    rows = load(spark, ddl([*table.file_schema, *table.columns]), options, paths)
+    options |= table.files.spark_options()
+    rows = load(spark, table.files.file_format, ddl([*table.file_schema, *table.columns]), options, paths)
     return (rows.withColumns(guards) if guards else rows).where(where)
 
 

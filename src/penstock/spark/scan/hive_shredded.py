@@ -22,7 +22,7 @@ from penstock.expr.types import type_name
 from penstock.maps.shred_rule import MIRROR
 from penstock.spark.scan.footers import Footers
 from penstock.spark.scan.shredded_map import with_maps
-from penstock.tables.hive.hive_files import Mapping, read_mapping
+from penstock.tables.hive.hive_files import Mapping
 from penstock.tables.hive.hive_table import HiveTable
 
 _MOST_KINDS = 64
@@ -33,7 +33,7 @@ def mappings(table: HiveTable, files: Sequence[tuple[str, int, int]]) -> list[Ma
     """What the footers of files (URL, size, time) say of their sidecars."""
     account = (table.storage.identity, table.storage.path)
     keys = [(account, *file) for file in files]
-    return _footers.of(keys, lambda key: read_mapping(table.storage, key[1]))
+    return _footers.of(keys, lambda key: table.files.mapping(key[1]))
 
 
 def has_maps(schema: pa.Schema) -> bool:

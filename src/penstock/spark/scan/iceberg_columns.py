@@ -35,7 +35,7 @@ from penstock.expr.kernels.physical import from_arrow
 from penstock.expr.sql_text import literal_sql, quote_name, quote_text
 from penstock.expr.tree import Literal
 from penstock.expr.types import is_nested, type_name
-from penstock.formats.format_registry import FORMATS
+from penstock.formats.format_registry import ICEBERG_FORMATS
 from penstock.maps.shredded_file import State
 from penstock.spark.scan.iceberg_filters import UUID_PARTS, UUID_PATTERN, MapKey, Meanings
 from penstock.spark.scan.iceberg_names import ABSENT, Naming, all_fields, surrogate
@@ -102,7 +102,7 @@ class Shape:
             yield StructField(name, kind, True, metadata)
 
     def _field_metadata(self, field: NestedField) -> dict[str, Any]:
-        return {each.spark_field_id: field.field_id for each in FORMATS} if self.naming.by_id else {}
+        return {each.spark_field_id: field.field_id for each in ICEBERG_FORMATS} if self.naming.by_id else {}
 
     def _type(self, kind: IcebergType, parent: int, repeated: bool, path: str) -> Any:
         """The Spark type that files are read with."""

@@ -12,6 +12,7 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.errors import LakeError
+from penstock.formats.format_registry import DEFAULT
 from penstock.maps.shredded_file import states_of
 from penstock.prune.plan import Plan
 from penstock.spark.scan.connect_files import guarded, load
@@ -39,7 +40,7 @@ def connect_dataframe(table: IcebergTable, spark: SparkSession, where: str) -> D
     paths = plan.files.paths.to_pylist()
     _check(table, plan, shape, paths)
     find_field_ids(spark)
-    rows = load(spark, shape.data(), _options(table, spark) | FIELD_IDS, list(map(spark_path, paths)))
+    rows = load(spark, DEFAULT, shape.data(), _options(table, spark) | FIELD_IDS, list(map(spark_path, paths)))
     kinds = [arrow_type(field.field_type, field.name) for field in fields]
     shown = [guarded(shape.column(spark, f), kind).alias(f.name) for f, kind in zip(fields, kinds, strict=True)]
     return rows.select(*shown).where(where)

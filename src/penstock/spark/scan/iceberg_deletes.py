@@ -19,8 +19,8 @@ from typing import Any
 from pyiceberg.types import NestedField
 
 from penstock.errors import LakeError
-from penstock.formats.file_format import FileFormat
-from penstock.formats.format_registry import TITLES, format_named, format_of
+from penstock.formats.file_format import IcebergFormat
+from penstock.formats.format_registry import TITLES, iceberg_format, iceberg_format_of
 from penstock.prune.delete_file import DeleteFile
 from penstock.spark.scan.iceberg_storage import Places, spark_path
 from penstock.spark.scan.planner import as_answer, by_partition
@@ -51,11 +51,11 @@ class LiveDeletes:
     def __bool__(self) -> bool:
         return self.positions or bool(self.equality)
 
-    def groups(self) -> dict[tuple[tuple[int, ...], FileFormat], list[EqualityDelete]]:
+    def groups(self) -> dict[tuple[tuple[int, ...], IcebergFormat], list[EqualityDelete]]:
         """Equality deletes that one relation reads: by the columns that they compare, and their format."""
-        groups: dict[tuple[tuple[int, ...], FileFormat], list[EqualityDelete]] = {}
+        groups: dict[tuple[tuple[int, ...], IcebergFormat], list[EqualityDelete]] = {}
         for delete in self.equality:
-            groups.setdefault((tuple(sorted(delete.ids)), format_of(delete.path)), []).append(delete)
+            groups.setdefault((tuple(sorted(delete.ids)), iceberg_format_of(delete.path)), []).append(delete)
         return groups
 
 
@@ -68,7 +68,7 @@ def live_deletes(version: Version, sources: Sources) -> LiveDeletes:
             if content != _EQUALITY:
                 positions = True
                 continue
-            if format_named(form) is None:
+            if iceberg_format(form) is None:
                 message = f"equality deletes in {form} are not supported ({path})"
                 raise LakeError(message, hint=f"rewrite the table's delete files as {TITLES}")
             listed.append((path, size, tuple(ids or ())))

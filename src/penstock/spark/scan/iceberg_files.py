@@ -20,7 +20,7 @@ import pyarrow as pa
 from cachetools import LRUCache, cached, cachedmethod
 
 from penstock.errors import LakeError, PenstockError
-from penstock.formats.file_format import FileFormat
+from penstock.formats.file_format import IcebergFormat
 from penstock.prune.facts import Exact
 from penstock.prune.judge import Judgement
 from penstock.prune.plan import Plan
@@ -90,7 +90,7 @@ class Branch:
     zone: str
     shape: Shape
     specs: frozenset[int]
-    file_format: FileFormat
+    file_format: IcebergFormat
     dirty: bool | None  # None: the version has no deletes
     has_ids: bool | None  # None: it has no name mapping, so all files must
     hidden: tuple[str, ...]

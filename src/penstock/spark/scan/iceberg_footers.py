@@ -13,7 +13,8 @@ from typing import Any
 import pyarrow as pa
 from pyiceberg.io import FileIO
 
-from penstock.formats.format_registry import format_of
+from penstock.formats.file_format import AS_STORED
+from penstock.formats.format_registry import iceberg_format_of
 from penstock.storage.storage import clear_read_errors
 from penstock.tables.iceberg.scan.delete_files import DAMAGED
 
@@ -30,9 +31,9 @@ class Footer:
 def read_footer(path: str, io: FileIO) -> Footer:
     """The fields of one file."""
     with clear_read_errors(path, DAMAGED), io.new_input(path).open() as file:
-        schema = format_of(path).open(file).schema
+        schema = iceberg_format_of(path).open(file, AS_STORED).schema
     fields = list(_fields(schema, ()))
-    key = format_of(path).field_id
+    key = iceberg_format_of(path).field_id
     ids = frozenset(int(f.metadata[key]) for _, f in fields if f.metadata and key in f.metadata)
     return Footer(bool(ids), ids, frozenset(path for path, _ in fields))
 

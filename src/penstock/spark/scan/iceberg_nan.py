@@ -1,6 +1,6 @@
 """The columns of a relation that hold no NaN in the files of a plan, by the counts in manifests.
 
-Spark may skip row groups by Parquet's statistics of these columns, which leave NaN out (`NanSafeParquet.java`). Only
+Spark may skip row groups by Parquet's statistics of these columns, which leave NaN out (`SafeFilters.java`). Only
 the columns of the plan's predicate have facts, and filters on others do not reach Parquet. A count that is unknown, for
 example because a file was written before the column existed, means that there may be NaN.
 """

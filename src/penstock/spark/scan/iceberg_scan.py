@@ -24,8 +24,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField
 
-from penstock.formats.file_format import FileFormat
-from penstock.formats.format_registry import FORMATS
+from penstock.formats.file_format import IcebergFormat
+from penstock.formats.format_registry import ICEBERG_FORMATS
 from penstock.spark.scan.iceberg_columns import Shape
 from penstock.spark.scan.iceberg_connect import connect_dataframe
 from penstock.spark.scan.iceberg_deletes import EqualityDelete, EqualityFiles, LiveDeletes, key_fields, live_deletes
@@ -124,7 +124,7 @@ class Scan:
         version, memory = self.table.version, memory_of(self.table, self.deletes)
         maps = map_classes(self.table) or (None,)
         states = (False, True) if self.deletes else (None,)
-        kinds = product(identity_groups(self.table), self._namings(memory.mapping), maps, FORMATS, states)
+        kinds = product(identity_groups(self.table), self._namings(memory.mapping), maps, ICEBERG_FORMATS, states)
         for (values, specs), (naming, has_ids), kind, file_format, dirty in kinds:
             fields = tuple(version.columns.schema.fields)
             hidden = [DELETED] if dirty and self.deletes.positions else []
@@ -172,7 +172,7 @@ class Scan:
         self,
         key: str,
         source: RelationFiles,
-        file_format: FileFormat,
+        file_format: IcebergFormat,
         shape: Shape,
         hidden: tuple[str, ...],
         more: Iterable[StructField] = (),
@@ -222,7 +222,7 @@ class Scan:
             remaining = remaining.join(self._listed(ids, file_format, deletes), match, "left_anti")
         return remaining.drop(*(f"{_KEY}{i}" for i in used), LISTED)
 
-    def _listed(self, ids: tuple[int, ...], file_format: FileFormat, deletes: list[EqualityDelete]) -> DataFrame:
+    def _listed(self, ids: tuple[int, ...], file_format: IcebergFormat, deletes: list[EqualityDelete]) -> DataFrame:
         """The deleted keys of one set of columns, with the numbers of their files."""
         fields = key_fields(ids, self.table.version)
         shape = Shape(tuple(fields), names_by_id(self.table.version.metadata), frozenset())

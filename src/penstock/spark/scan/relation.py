@@ -8,13 +8,13 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.formats.file_format import FileFormat
-from penstock.formats.format_registry import FORMATS, format_of
+from penstock.formats.format_registry import ICEBERG_FORMATS, format_of
 from penstock.spark.scan.planner import RelationFiles, remember
 from penstock.spark.session.java_classes import new
 from penstock.spark.session.session import gateway_of
 
 # Spark's row-based reader looks for its setting in the session, and reads by name without a word otherwise.
-FIELD_IDS = {each.spark_field_ids: "true" for each in FORMATS}
+FIELD_IDS = {each.spark_field_ids: "true" for each in ICEBERG_FORMATS}
 
 
 def find_field_ids(spark: SparkSession) -> None:
@@ -35,10 +35,17 @@ def relation(
     """The rows of a source's files; `partitions` and `data` are Java's StructTypes."""
     gateway = gateway_of(spark)
     name = remember(f"{key} {file_format.name}", source)
-    index = new(gateway, "PenstockIndex", name, partitions, new(gateway, file_format.spark_reader))
+    index = new(gateway, "PenstockIndex", name, partitions, _reader(gateway, file_format))
     return DataFrame(index.dataFrame(spark._jsparkSession, data, options), spark)
+
+
+def _reader(gateway: Any, file_format: FileFormat) -> Any:
+    """Spark's reader of a format: one that a class of ours looks after, or as it is."""
+    if "." not in file_format.spark_reader:
+        return new(gateway, file_format.spark_reader)
+    return new(gateway, "SparkReader", file_format.spark_reader)
 
 
 def of_format(file_format: FileFormat, paths: Sequence[str]) -> list[int] | None:
     """The places of the files of a format; None for all, which nobody has to look at while there is one format."""
-    return None if len(FORMATS) == 1 else [i for i, path in enumerate(paths) if format_of(path) is file_format]
+    return None if len(ICEBERG_FORMATS) == 1 else [i for i, path in enumerate(paths) if format_of(path) is file_format]

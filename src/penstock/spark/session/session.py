@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock import errors
 from penstock.errors import LakeError, MissingError, PenstockError
-from penstock.formats.format_registry import FORMATS
+from penstock.formats.format_registry import ICEBERG_FORMATS
 from penstock.spark.session.java_classes import call, new
 from penstock.spark.session.process import start
 
@@ -237,7 +237,7 @@ def _gone(url: str) -> PenstockError | None:
 
 def _no_field_ids(java_error: Any) -> PenstockError:
     """A file of an Iceberg table that has no field ids, where no name mapping says what its columns are."""
-    suffixes = "|".join(each.name for each in FORMATS)
+    suffixes = "|".join(each.name for each in ICEBERG_FORMATS)
     path = re.search(rf"(?:file:|s3[an]?:|/)\S+?\.(?:{suffixes})", str(java_error.getMessage()))
     message = f"{path.group() if path else 'a data file'} has no field ids, and the table has no name mapping"
     return LakeError(message, hint="set the table's property schema.name-mapping.default")

@@ -32,6 +32,8 @@ def partition_columns(partition_by: PartitionBy, storage: Storage) -> tuple[pa.F
     if isinstance(partition_by, str) and partition_by.strip().lower() == "auto":
         return _look(storage)
     parts = _split(partition_by) if isinstance(partition_by, str) else partition_by
+    if not parts:
+        return ()
     columns = tuple(as_schema(", ".join(part if len(part.split()) > 1 else f"{part} string" for part in parts)))
     nested = next((column for column in columns if is_nested(column.type)), None)
     if nested is not None:
@@ -61,8 +63,7 @@ def _look(storage: Storage) -> tuple[pa.Field, ...]:
         columns.append(pa.field(name, _guess(text)))
         path = f"{path}/{raw}"
     if not columns:
-        hint = "declare them, or read the directory with pyarrow or Spark directly"
-        raise LayoutError(f"{storage.url} has no partition directories", hint=hint)
+        return ()
     message = ", ".join(f"{quote_name(column.name)} {type_name(column.type)}" for column in columns)
     way = f'to be sure, declare it: partition_by="{message}"'
     warnings.warn(f"{storage.url}: partitioned as one branch shows; {way}", PenstockWarning, stacklevel=4)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,9 @@ from penstock.expr.schema import as_schema, check_names
 from penstock.expr.sql_text import quote_name
 from penstock.expr.tree import Expr, column_of, terms_of
 from penstock.expr.types import type_name
+from penstock.formats.file_format import FileFormat, Options, Reading
+from penstock.formats.format_options import declared_format, read_options
+from penstock.formats.format_registry import DEFAULT
 from penstock.progress import Counted, progress
 from penstock.prune.file_task import FileTask
 from penstock.prune.judge import Judgement, Pruner
@@ -33,7 +36,7 @@ from penstock.stream.stream_options import StreamOptions
 from penstock.tables import bridge
 from penstock.tables.description import MOST_KEYS, Description, Pieces, pieces_of_files
 from penstock.tables.hive.declaration import PartitionBy, partition_columns
-from penstock.tables.hive.hive_files import first_file, read_file, read_mapping, read_schema
+from penstock.tables.hive.hive_files import LayoutFiles, first_file, format_of_file, no_files
 from penstock.tables.hive.walk import Limits, Walk, check_readable, judge
 from penstock.tables.source import Keys, Relations, Source, bind, count_partitions, empty, matching_rows, outputs
 
@@ -46,6 +49,8 @@ class HiveTable(Source):
     storage: Storage
     columns: tuple[pa.Field, ...]
     file_schema: pa.Schema
+    file_format: FileFormat | None  # None: nobody has said it, and no file has been looked at
+    options: Options
     limits: Limits
     lists_at_once: int
     max_lists: int
@@ -61,7 +66,17 @@ class HiveTable(Source):
     def key(self) -> str:
         """What makes two tables the same to Spark: place, account and declaration."""
         columns = ", ".join(f"{column.name} {column.type}" for column in self.columns)
-        return f"hive {self.storage.identity} {self.storage.path} ({columns}) {self.file_schema}"
+        place = f"{self.storage.identity} {self.storage.path}"
+        return f"hive {place} ({columns}) {self.file_schema} {self.files.file_format.name} {self.options}"
+
+    @cached_property
+    def files(self) -> LayoutFiles:
+        """How the data files are read; without a declared format the first one is looked at."""
+        known = self.file_format
+        if known is None:
+            path = first_file(self.storage, self.columns)
+            known = (format_of_file(self.storage, path) if path is not None else None) or DEFAULT
+        return LayoutFiles(self.storage, known, Reading(self.options, self.context.timezone))
 
     def partition_fields(self) -> list[str]:
         return [quote_name(column.name) for column in self.columns]
@@ -85,7 +100,7 @@ class HiveTable(Source):
         """The way through the directories that a predicate admits; `marker` is the file that completes a partition."""
         lister = Lister(self.storage, self.lists_at_once, self.max_lists, self.cache)
         pruner = Pruner(predicate, self.context.timezone)
-        return Walk(self.columns, pruner, lister, self.limits, marker)
+        return Walk(self.columns, pruner, lister, self.limits, self.file_format, marker)
 
     def arrow(
         self, where: str | None = None, columns: Sequence[str] | None = None, *, path: str | None = None
@@ -130,7 +145,7 @@ class HiveTable(Source):
             hint = "put what is about the file into a condition of its own"
             raise EvaluationError(f"{task.residual} needs _metadata together with the rows", hint=hint)
         whole = {name for name in names if name not in keys}
-        table, key_values = read_file(self.storage, task.path, self.file_schema, whole, terms)
+        table, key_values = self.files.read(task.path, self.file_schema, whole, terms)
         for column in self.columns:
             value = pa.scalar(task.partition[column.name].value, column.type)
             table = table.append_column(column, pa.repeat(value, table.num_rows))
@@ -188,7 +203,7 @@ class HiveDescription(Description):
         """The keys as the first file has them."""
         if not self._table.shredded or not len(pieces.names):
             return []
-        mapping = read_mapping(self._table.storage, str(pieces.names[0]))
+        mapping = self._table.files.mapping(str(pieces.names[0]))
         keys = [{"column": each.column, "key": key, "mode": each.mode} for each in mapping for key, _ in each.sidecars]
         return keys[:MOST_KEYS]
 
@@ -198,6 +213,8 @@ def hive(
     partition_by: PartitionBy = "auto",
     schema: Any = None,
     *,
+    format: str | None = None,
+    options: Mapping[str, Any] | None = None,
     storage: Properties | str | None = None,
     timezone: str = "UTC",
     lists_at_once: int = 16,
@@ -214,6 +231,9 @@ def hive(
     branch. Without a `schema` the columns are those of the first file. `storage` is a catalog of PyIceberg's
     configuration, or properties such as `{"s3.endpoint": …}`.
 
+    `format` is that of the files, such as `"orc"`; without it the first file tells it. `options` say how they are
+    read, under the names that Spark has for them.
+
     `shredded` says whether some files have hot keys of maps in columns of their own. Without it the first file decides,
     and it is an error when Spark reads a later file that differs; with False no file is checked.
     """
@@ -221,11 +241,18 @@ def hive(
         raise LayoutError(f"lists_at_once is {lists_at_once}", hint="give 1 or more")
     place = open_storage(root, storage)
     columns = partition_columns(partition_by, place)
+    file_format = declared_format(format) if format is not None else None
+    path = first_file(place, columns) if schema is None or (options and file_format is None) else None
+    if path is not None and file_format is None:
+        file_format = format_of_file(place, path) or DEFAULT
+    read_with = read_options(file_format or DEFAULT, options)
     if schema is not None:
         files = as_schema(schema)
-    else:
-        files, mapping = read_schema(place, first_file(place, columns))
+    elif path is not None:
+        files, mapping = LayoutFiles(place, file_format or DEFAULT, Reading(read_with, timezone)).schema(path)
         shredded = True if mapping else shredded
+    else:
+        raise no_files(place, columns)
     names = {column.name.lower() for column in columns}
     # A file may lack any column, so all may be NULL, whatever the schema says: as in Spark.
     own = pa.schema([f.with_nullable(True) for f in files if f.name.lower() not in names])
@@ -234,4 +261,16 @@ def hive(
         raise LayoutError("the schema has no columns")
     cache = ListingCache(cache_seconds, cache_entries) if cache_seconds > 0 and cache_entries > 0 else None
     limits = Limits(warn_partitions, max_partitions)
-    return HiveTable(place, columns, own, limits, lists_at_once, max_lists, cache, shredded, context=Context(timezone))
+    return HiveTable(
+        place,
+        columns,
+        own,
+        file_format,
+        read_with,
+        limits,
+        lists_at_once,
+        max_lists,
+        cache,
+        shredded,
+        context=Context(timezone),
+    )

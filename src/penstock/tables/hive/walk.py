@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -24,7 +24,8 @@ from penstock.expr.kernels.cast import cast
 from penstock.expr.kernels.physical import mask_of
 from penstock.expr.tree import Call, Cast, Column, Expr, fold, rebuild, terms_of
 from penstock.expr.types import type_name
-from penstock.formats.format_registry import is_data_file, is_hidden
+from penstock.formats.file_format import FileFormat
+from penstock.formats.format_registry import format_by_name, is_data_file, is_hidden
 from penstock.progress import counted
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Exact, Fact
@@ -63,8 +64,15 @@ class Walk:
     """One plan's walk over the directories of a table."""
 
     def __init__(
-        self, columns: Sequence[pa.Field], pruner: Pruner, lister: Lister, limits: Limits, marker: str | None = None
+        self,
+        columns: Sequence[pa.Field],
+        pruner: Pruner,
+        lister: Lister,
+        limits: Limits,
+        file_format: FileFormat | None = None,
+        marker: str | None = None,
     ) -> None:
+        self.file_format = file_format  # None: that of the first file whose name tells it
         self.columns, self.pruner, self.lister, self.limits, self.zone = columns, pruner, lister, limits, pruner.zone
         self.marker = marker  # a partition without this file is not complete, and none of its files is there yet
         self.written: list[int] = []  # when each file was last written, in milliseconds
@@ -167,6 +175,7 @@ class Walk:
 
     def _files(self, branch: Branch) -> Containers:
         paths, owners, sizes, times = [], [], [], []
+        with_suffixes: dict[tuple[str, ...], str] = {}  # a file for each pair of suffixes
         for owner, entries in enumerate(self.lister.list_all(branch.paths)):
             if self.marker is not None and self.marker not in entries.names:
                 self.incomplete[branch.paths[owner]] = [name for name in entries.names if is_data_file(name)]
@@ -178,19 +187,37 @@ class Walk:
                     continue
                 check_utf8(entry.name, self.lister.storage.url_of(branch.paths[owner]))
                 paths.append(f"{branch.paths[owner]}/{entry.name}")
+                with_suffixes.setdefault(tuple(entry.name.rsplit(".", 2)[1:]), paths[-1])
                 owners.append(owner)
                 sizes.append(entry.size)
                 times.append(entry.modified_ns // 1_000_000 * 1_000)
                 self.written.append(entry.modified_ns // 1_000_000)
+        self._check_format(with_suffixes.values())
         names = [self.lister.storage.url_of(path) for path in paths]
         file_sizes = pa.array(sizes, pa.int64())
         known = metadata_facts(names, file_sizes, pa.array(times, pa.int64()))
         facts = [*self._facts(branch.texts_of(owners)), *known]
         return Containers(len(paths), facts, pa.array(names, pa.string()), None, file_sizes)
 
+    def _check_format(self, paths: Iterable[str]) -> None:
+        """Refuse files whose names tell another format than that of the layout."""
+        expected, other = self.file_format, "the layout"
+        for path in paths:
+            told, place = format_by_name(path), self.lister.storage.url_of(path)
+            if told is None or told is expected:
+                continue
+            if expected is not None:
+                hint = f"move it out of the table's directory, or open its files alone with format={told.name!r}"
+                raise LayoutError(f"{place} is {told.title}, and {other} is {expected.title}", hint=hint)
+            expected, other = told, place
+
     def _too_deep(self, entry: Entry, where: str) -> LayoutError:
-        place, last = self.lister.storage.url_of(f"{where}/{entry.name}"), self.columns[-1].name
+        place = self.lister.storage.url_of(f"{where}/{entry.name}")
         parsed = parse_name(entry.name, self.lister.storage.url_of(where))
+        if not self.columns:
+            hint = "declare the partition columns, or move the directory away"
+            return LayoutError(f"{place} is a directory in a layout without partition columns", hint=hint)
+        last = self.columns[-1].name
         if parsed is None:
             return LayoutError(f"{place} is a directory inside a partition of {last!r}, expected files", hint=_MOVE)
         hint = f"add {parsed[0]} to the declared partition columns, or move the directory away"

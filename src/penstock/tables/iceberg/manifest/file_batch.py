@@ -20,7 +20,7 @@ from cachetools import LRUCache, cachedmethod
 from pyiceberg.types import IcebergType
 
 from penstock.expr.tree import Column, Expr
-from penstock.formats.format_registry import format_named
+from penstock.formats.format_registry import iceberg_format
 from penstock.formats.manifest_record import LOGICAL, SHREDDING, read_sidecar_record
 from penstock.maps.shredded_file import State, state_of
 from penstock.maps.sidecar_columns import Sidecar, value_type
@@ -64,7 +64,7 @@ class FileBatch:
     def is_readable(self) -> bool:
         """Whether all files are of a known format."""
         names = pc.unique(self.column("file_format")).to_pylist()
-        return all(name is None or format_named(name) is not None for name in names)
+        return all(name is None or iceberg_format(name) is not None for name in names)
 
     def column(self, name: str) -> pa.Array:
         return self._once(("column", name), lambda: _joined([part.column(name) for part in self.parts]))

@@ -35,7 +35,8 @@ from pyiceberg.types import StringType
 from penstock.errors import LakeError
 from penstock.expr.kernels.physical import from_arrow, row_codes
 from penstock.expr.kernels.vector import Mask
-from penstock.formats.format_registry import TITLES, format_named
+from penstock.formats.file_format import AS_STORED
+from penstock.formats.format_registry import TITLES, iceberg_format
 from penstock.prune.delete_file import DeleteFile
 from penstock.storage.storage import clear_read_errors
 from penstock.tables.iceberg.manifest.file_batch import FileBatch
@@ -186,12 +187,12 @@ class Positions:
             return self._by_file[delete.path]
 
     def _read(self, delete: DeleteFile) -> dict[str, Any]:
-        file_format = format_named(delete.format)
+        file_format = iceberg_format(delete.format)
         if file_format is None:
             message = f"position deletes in {delete.format} are not supported ({delete.path})"
             raise LakeError(message, hint=f"rewrite the table's delete files as {TITLES}")
         with self._open(delete) as file:
-            return _by_path(file_format.open(file).read(["file_path", "pos"]))
+            return _by_path(file_format.open(file, AS_STORED).read(["file_path", "pos"]))
 
 
 def _by_path(table: pa.Table) -> dict[str, Any]:

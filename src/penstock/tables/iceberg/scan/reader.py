@@ -27,7 +27,7 @@ from penstock.errors import CLIENT_ERRORS, LakeError, MissingError
 from penstock.expr.kernels.evaluate import as_type
 from penstock.expr.kernels.vector import Mask
 from penstock.expr.tree import Expr, Lookup, column_of, terms_of
-from penstock.formats.format_registry import format_of
+from penstock.formats.format_registry import iceberg_format_of
 from penstock.maps.map_entries import build_maps, entries_of
 from penstock.maps.shredded_file import ShreddedFile
 from penstock.prune.delete_file import DeleteFile
@@ -164,7 +164,7 @@ class Reader:
         file = DataFile.from_args(
             content=DataFileContent.DATA,
             file_path=path,
-            file_format=FileFormat[format_of(path).name.upper()],
+            file_format=FileFormat[iceberg_format_of(path).name.upper()],
             partition=Record(*values),
         )
         # A delete file is of no spec here: PyIceberg looks the spec up for any file, and must not fill in values.
