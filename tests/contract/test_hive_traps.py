@@ -319,12 +319,12 @@ def test_auto_refuses_the_same_key_at_two_levels(base: Path, open_at: Open, seco
 def test_a_directory_of_files_is_a_table_without_partition_columns(base: Path, open_at: Open, declared: Any) -> None:
     write_file(base / "t" / "a.parquet", pa.table({"n": pa.array([1, 2], pa.int64())}))
     write_file(base / "t" / "b.parquet", pa.table({"n": pa.array([3], pa.int64())}))
+    write_file(base / "u" / "k=1" / "c.parquet")
     table = open_at(base / "t", declared, None)
     assert table.arrow("n > 1").sort_by("n").to_pylist() == [{"n": 2}, {"n": 3}]
     assert table.schema.names == ["n"]
     plan = table.plan("_metadata.file_path LIKE '%/b.parquet'")
     assert (len(plan.files), plan.report.list_calls) == (1, 1)
-    write_file(base / "u" / "k=1" / "c.parquet")
     with pytest.raises(LayoutError, match="k=1 is a directory in a layout without partition columns"):
         open_at(base / "u", "", "n bigint").plan()
 
