@@ -58,6 +58,7 @@ class HiveTable(Source):
     max_lists: int
     cache: ListingCache | None = field(default=None, repr=False)
     in_any_order: bool = False  # whether the levels of partition columns differ in order
+    on_forbidden: str = "error"
     shredded: bool | None = None  # whether some files have sidecars; None: the first one that was looked at has none
 
     @cached_property
@@ -101,7 +102,7 @@ class HiveTable(Source):
 
     def walk(self, predicate: Expr, marker: str | None = None) -> Walk:
         """The way through the directories that a predicate admits; `marker` is the file that completes a partition."""
-        lister = Lister(self.storage, self.lists_at_once, self.max_lists, self.cache)
+        lister = Lister(self.storage, self.lists_at_once, self.max_lists, self.cache, self.on_forbidden == "skip")
         pruner = Pruner(predicate, self.context.timezone)
         return Walk(self.columns, pruner, lister, self.limits, self.file_format, self.in_any_order, marker)
 
@@ -219,6 +220,7 @@ def hive(
     format: str | None = None,
     options: Mapping[str, Any] | None = None,
     union_by_name: bool = False,
+    on_forbidden: str = "error",
     storage: Properties | str | None = None,
     timezone: str = "UTC",
     lists_at_once: int = 16,
@@ -239,13 +241,16 @@ def hive(
     read, under the names that Spark has for them.
 
     `union_by_name` takes the columns of all files, each of which is opened once, and the levels of partition columns
-    in any order.
+    in any order. With `on_forbidden="skip"` directories that may not be read are left out of answers, with a warning
+    that counts them.
 
     `shredded` says whether some files have hot keys of maps in columns of their own. Without it the first file decides,
     and it is an error when Spark reads a later file that differs; with False no file is checked.
     """
     if lists_at_once < 1:
         raise LayoutError(f"lists_at_once is {lists_at_once}", hint="give 1 or more")
+    if on_forbidden not in ("error", "skip"):
+        raise LayoutError(f"on_forbidden is {on_forbidden!r}", hint="write 'error' or 'skip'")
     place = open_storage(root, storage)
     columns = partition_columns(partition_by, place)
     file_format = declared_format(format) if format is not None else None
@@ -263,6 +268,7 @@ def hive(
         max_lists,
         ListingCache(cache_seconds, cache_entries) if cache_seconds > 0 and cache_entries > 0 else None,
         union_by_name,
+        on_forbidden,
         shredded,
         context=Context(timezone),
     )

@@ -91,7 +91,12 @@ class Walk:
             branches = [below for branch in branches for below in self._descend(branch)]
         branch = self._united(branches)
         self._check_partitions(len(branch.paths))
-        files = judge(self.pruner, self._files(branch))
+        containers = self._files(branch)
+        if self.lister.forbidden:
+            first = self.lister.storage.shown(min(self.lister.forbidden))
+            left_out = counted(len(self.lister.forbidden), "directory")
+            self.notes.append(f"{left_out} left out, which may not be read: {first}")
+        files = judge(self.pruner, containers)
         if self.notes:
             warnings.warn("; ".join(self.notes), PenstockWarning, stacklevel=3)
         outer = [count(self.levels, "directories")]
