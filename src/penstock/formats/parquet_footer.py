@@ -43,7 +43,7 @@ class Leaf(NamedTuple):
 class LeafFacts(NamedTuple):
     """What is known of one column; None where it is not."""
 
-    bytes: int
+    size: int
     values: int | None = None
     nulls: int | None = None
     lower: bytes | None = None
@@ -91,8 +91,8 @@ def _facts(chunks: Sequence[Any], leaf: Leaf) -> LeafFacts:
     if leaf.is_repeated:
         return LeafFacts(size)
     values = sum(chunk.num_values for chunk in chunks)
-    statistics = [chunk.statistics if chunk.is_stats_set else None for chunk in chunks]
-    if any(each is None or not each.has_null_count for each in statistics):
+    statistics: list[Any] = [chunk.statistics for chunk in chunks if chunk.is_stats_set]
+    if len(statistics) < len(chunks) or not all(each.has_null_count for each in statistics):
         return LeafFacts(size, values)
     nulls = sum(each.null_count for each in statistics)
     with_values = [s for s, c in zip(statistics, chunks, strict=True) if s.null_count < c.num_values]

@@ -30,7 +30,7 @@ def written_file(
             continue
         field_id, kind = own
         known = {
-            "column_sizes": facts.bytes,
+            "column_sizes": facts.size,
             "value_counts": facts.values,
             "null_value_counts": facts.nulls,
             "lower_bounds": _as_wide(facts.lower, kind),

@@ -6,7 +6,8 @@ Readers of Iceberg tables find the columns of such files by their names, and rea
 |---|---|
 | field ids | readers go by them, and they are those of another table |
 | sidecars of shredded maps | the table would have to know their keys before it has the file |
-| nanoseconds, times of day, unsigned numbers, UUIDs and other bytes of fixed length | Iceberg has no such type, or engines disagree |
+| nanoseconds, times of day, unsigned numbers, UUIDs, bytes of fixed length | Iceberg lacks the type, or engines disagree |
+| timestamps to which pyarrow or pandas has given a zone other than UTC | PyIceberg does not read them |
 | INT96 inside of a struct, a list or a map | engines take it for different types |
 | columns that differ only in case | Spark and predicates ignore it |
 """
@@ -37,6 +38,7 @@ _SIMPLE = (
     pa.types.is_large_binary,
     pa.types.is_date32,
 )
+_ZONES = {None, "UTC", "Etc/UTC", "+00:00", "Z"}  # what PyIceberg takes for UTC, and no zone
 _SMALL_INTEGERS = {pa.int8(), pa.int16()}
 
 
@@ -89,7 +91,7 @@ def _check_type(kind: pa.DataType, path: str, url: str) -> None:
 
 
 def _is_simple(kind: pa.DataType) -> bool:
-    is_time = pa.types.is_timestamp(kind) and kind.unit != "ns"
+    is_time = pa.types.is_timestamp(kind) and kind.unit != "ns" and kind.tz in _ZONES
     return is_time or any(is_such(kind) for is_such in _SIMPLE)
 
 

@@ -26,7 +26,7 @@ from penstock.tables.iceberg.manifest.manifest_store import ManifestStore, cache
 _BATCH = 1_000
 _AT_ONCE = 32
 _KEPT_BYTES = 2 << 30
-_LEAF = pa.struct([("bytes", pa.int64()), ("values", pa.int64()), ("nulls", pa.int64()),
+_LEAF = pa.struct([("size", pa.int64()), ("values", pa.int64()), ("nulls", pa.int64()),
                    ("lower", pa.binary()), ("upper", pa.binary())])  # fmt: skip
 _COLUMNS = pa.schema([
     ("columns", pa.dictionary(pa.int32(), pa.binary())),

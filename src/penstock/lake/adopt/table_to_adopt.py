@@ -43,8 +43,8 @@ class TableToAdopt:
     def create(self, schema: pa.Schema, partition_by: list[str]) -> ManagedTable:
         """The table, which is new."""
         rules: Any = {"coalesce": self.coalesce, "shred": self.shred or None}
-        own = {"properties": self.properties, "location": self.location}
-        return self.lake.create_table(self.name, schema, [quote_name(name) for name in partition_by], **rules, **own)
+        rules |= {"properties": self.properties, "location": self.location}
+        return self.lake.create_table(self.name, schema, [quote_name(name) for name in partition_by], **rules)
 
     def take_away(self) -> None:
         """Drop a table that could not be adopted into, unless somebody else has written to it."""

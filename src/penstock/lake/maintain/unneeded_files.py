@@ -186,8 +186,8 @@ def described(metadata: TableMetadata, snapshots: Iterable[Snapshot], names: Nam
 
 
 def metadata_files(table: Table) -> list[str]:
-    """The metadata files of a table: the current one, those in its log, the lists of adopted files, and the hint that old
-    readers look for."""
+    """The metadata files of a table: the current one, those in its log, the lists of adopted files, and the hint that
+    old readers look for."""
     log = [entry.metadata_file for entry in table.metadata.metadata_log]
     log += adoptions(table.metadata, every=True)
     return [table.metadata_location, *log, f"{folder_of(table, 'metadata')}/version-hint.text"]
