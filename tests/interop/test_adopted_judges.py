@@ -105,12 +105,12 @@ def test_adopted_tree_is_read_alike_by_all_engines(court: Court, lake: penstock.
 def test_adopted_tree_that_grew_and_was_compacted_is_read_alike(
     court: Court, lake: penstock.Lake, tmp_path: Path
 ) -> None:
-    rows = hard_tree(tmp_path / "tree")
+    rows = hard_tree(tmp_path / "tree", categories=False)  # PyIceberg does not read them beside plain texts
     lake.adopt(tmp_path / "tree", "web.grown", PARTITION_BY, coalesce=["app"])
     table = lake.writable_table("web.grown")
     table.compact("dt = DATE'2026-05-17'")
     court.agree("grown", rows)
-    rows += hard_tree(tmp_path / "tree", start=1_000)
+    rows += hard_tree(tmp_path / "tree", start=1_000, categories=False)
     lake.adopt(tmp_path / "tree", "web.grown")
     court.agree("grown", rows)
     table.refresh().compact()
