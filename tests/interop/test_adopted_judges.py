@@ -1,7 +1,7 @@
 """Other engines judge adopted trees: Iceberg's Spark runtime, PyIceberg and DuckDB read the rows that the files hold.
 
-The rows are those that were written to the files, with the values of the directories; no engine's reading of the tree is
-taken for them.
+The rows are those that were written to the files, with the values of the directories; no engine's reading of the tree
+is taken for them.
 """
 
 from __future__ import annotations

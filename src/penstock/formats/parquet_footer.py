@@ -1,7 +1,7 @@
 """What the footer of a Parquet file that somebody else has written proves of its columns.
 
-Bounds are promises: an engine that skips a file by a wrong one loses rows. So a bound is taken only when every row group
-that has values tells it:
+Bounds are promises: an engine that skips a file by a wrong one loses rows. So a bound is taken only when every row
+group that has values tells it:
 
 | the footer | what is taken |
 |---|---|
@@ -34,7 +34,7 @@ _LONGEST = 16  # characters of a text, as Iceberg's writers cut bounds
 
 
 class Leaf(NamedTuple):
-    """A column of a Parquet file, which is one field without parts: its type, and whether it lies in a list or a map."""
+    """A column of a Parquet file, one field without parts: its type, and whether it lies in a list or a map."""
 
     type: pa.DataType
     is_repeated: bool = False

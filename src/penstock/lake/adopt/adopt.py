@@ -4,9 +4,9 @@
         ─→ the table, made or widened, with the names by which readers find columns in files without ids
         ─→ commits of 10,000 files each
 
-Whatever can be wrong with a file is found before anything is changed. What is killed is run again: footers that were read
-are kept (`footers.py`), and files that were committed are in the table's lists (`adopted_files.py`). Two that adopt one
-tree at once overtake each other, and each file is added by one of them.
+Whatever can be wrong with a file is found before anything is changed. What is killed is run again: footers that were
+read are kept (`footers.py`), and files that were committed are in the table's lists (`adopted_files.py`). Two that adopt
+one tree at once overtake each other, and each file is added by one of them.
 
 A file is never removed with the table: it lies outside of the table's folders, and `expire`, `sweep` and a purge remove
 nothing else (`lake/maintain/unneeded_files.py`). So a table whose folders and the tree lie in each other is refused.
@@ -165,24 +165,26 @@ class Adopting:
     def _add(self, table: ManagedTable, batch: Sequence[WrittenFile]) -> Sequence[WrittenFile]:
         """Commit files that nobody has adopted meanwhile; those that were committed."""
 
-        def once(now: IcebergTable) -> tuple[Table, frozenset[str], Sequence[WrittenFile]]:
+        def once(now: IcebergTable) -> tuple[Table, Sequence[WrittenFile]]:
             lists = lists_of(now.table.metadata)
-            others = listed_files(now.table, lists - self.lists, self.names)
-            left = [file for file in batch if self.names.of(file.path) not in others]
+            self.known |= listed_files(now.table, lists - self.lists, self.names)
+            self.lists |= lists
+            left = [file for file in batch if self.names.of(file.path) not in self.known]
             if not left:
-                return now.table, lists, left
+                return now.table, left
             path = write_list(now.table, [file.path for file in left], [file.bytes for file in left])
             properties = {**Adoption(path).summary, _FROM: self.tree.layout.storage.url}
             change = Change("append", left, base=now.version.snapshot_id, properties=properties,
                             touches=lambda newest: lists_of(newest.metadata) != lists)  # fmt: skip
             with undone_on_failure(lambda: delete_quietly(now.sources.io, path)):
-                return commit(now.table, now.sources, change).table, lists | {path}, left
+                published = commit(now.table, now.sources, change).table
+            self.lists |= {path}
+            return published, left
 
         hint = "files that were adopted stay so; adopt the tree again"
         newest = replace(table, table=fresh(table.table))
-        published, lists, added = replanned(newest, once, hint)
+        published, added = replanned(newest, once, hint)
         table._move(published)
-        self.lists = self.lists | lists
         return added
 
 

@@ -28,8 +28,8 @@ class Adopted:
         return {**counts, "vanished": list(self.vanished), "changed": list(self.changed)}
 
     def __str__(self) -> str:
-        new = ", which is new" if self.made else ""
-        parts = [f"{counted(self.files, 'file')} with {counted(self.rows, 'row')} adopted into {self.table}{new}"]
+        what = f"{counted(self.files, 'file')} with {counted(self.rows, 'row')} adopted into {self.table}"
+        parts = [f"{what}, which is new" if self.made else what if self.files else f"no new file for {self.table}"]
         parts += [f"{counted(self.known, 'file')} adopted before"] if self.known else []
         parts += [f"{counted(self.empty, 'file')} without rows left out"] if self.empty else []
         return "; ".join(parts)

@@ -61,7 +61,8 @@ def adopted_tree(layout: HiveTable) -> AdoptedTree:
     check_readable(plan, layout.columns)
     (judgement,) = plan.judgements
     found = judgement.containers
-    assert found.names is not None and found.sizes is not None
+    assert found.names is not None
+    assert found.sizes is not None
     _check_paths(found.names)
     files = list(map(FoundFile, found.names.to_pylist(), found.sizes.to_pylist(), walk.written))
     facts = {fact.name: fact for fact in found.facts if isinstance(fact, Exact)}

@@ -6,7 +6,7 @@ Readers of Iceberg tables find the columns of such files by their names, and rea
 |---|---|
 | field ids | readers go by them, and they are those of another table |
 | sidecars of shredded maps | the table would have to know their keys before it has the file |
-| nanoseconds, times of day, unsigned numbers, UUIDs, bytes of fixed length | Iceberg lacks the type, or engines disagree |
+| nanoseconds, times of day, unsigned numbers, UUIDs, bytes of fixed length | Iceberg lacks them, or engines disagree |
 | timestamps to which pyarrow or pandas has given a zone other than UTC | PyIceberg does not read them |
 | INT96 inside of a struct, a list or a map | engines take it for different types |
 | columns that differ only in case | Spark and predicates ignore it |

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,9 +14,11 @@ from penstock.errors import LakeError, TableExistsError
 from penstock.expr.sql_text import quote_name
 from penstock.expr.types import normalize, type_name
 from penstock.lake.adopt.file_columns import wide_type
+from penstock.lake.commit.snapshot import folder_of
 from penstock.lake.layout.coalesce import Coalesce
 from penstock.lake.layout.table_layout import layout_of, typed_rule
 from penstock.maps.shred_rule import Shred
+from penstock.storage.path_names import split
 
 if TYPE_CHECKING:
     from penstock.lake.adopt.adopted_tree import AdoptedTree
@@ -54,9 +57,13 @@ class TableToAdopt:
                 self.lake.catalog.drop_table(self.name)
                 for path in (made.metadata_location, *(entry.metadata_file for entry in made.metadata.metadata_log)):
                     made.io.delete(path)
+                for folder in (folder_of(made, "metadata"), made.metadata.location):  # else the tree has them now
+                    scheme, path = split(folder)
+                    if scheme == "file":
+                        os.rmdir(path)
 
     def check(self, table: ManagedTable, tree: AdoptedTree) -> None:
-        """An error for a table that is partitioned in another way than the tree, or has another rule than is asked for."""
+        """An error for a table that is partitioned in another way than the tree, or has another rule than is given."""
         layout = layout_of(table.table.metadata)
         sources = [layout.schema.find_field(each.source_id) for each in layout.fine.fields]
         identities = {str(each.transform) for each in layout.fine.fields} <= {"identity"}

@@ -3,12 +3,12 @@
     a.parquet: id int,    App string         table: id bigint, App string, n int     (dt is in the path)
     b.parquet: id bigint, app string, n int  names: id → id, App → App and app, n → n
 
-A type is widened where Iceberg has that: int to bigint, float to double, decimal to more digits of the same scale. Every
-other difference is an error that names both files. Cases of a column's name are names of one column; inside of structs
-they are an error, since readers have no two names for such a field.
+A type is widened where Iceberg has that: int to bigint, float to double, decimal to more digits of the same scale.
+Every other difference is an error that names both files. Cases of a column's name are names of one column; inside of
+structs they are an error, since readers have no two names for such a field.
 
-A column of a file that the path has as well is not believed: it gets an id that no column of the table has or will have,
-so that every reader passes over it and takes the value of the path. The same for a column that the table has dropped.
+A column of a file that the path has as well is not believed: it gets an id that no column of the table has or will
+have, so that every reader passes over it and takes the value of the path. The same for one that the table has dropped.
 """
 
 from __future__ import annotations
