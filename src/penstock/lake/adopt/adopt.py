@@ -5,8 +5,8 @@
         ─→ commits of 10,000 files each
 
 Whatever can be wrong with a file is found before anything is changed. What is killed is run again: footers that were
-read are kept (`footers.py`), and files that were committed are in the table's lists (`adopted_files.py`). Two that adopt
-one tree at once overtake each other, and each file is added by one of them.
+read are kept (`footers.py`), and files that were committed are in the table's lists (`adopted_files.py`). Two that
+adopt one tree at once overtake each other, and each file is added by one of them.
 
 A file is never removed with the table: it lies outside of the table's folders, and `expire`, `sweep` and a purge remove
 nothing else (`lake/maintain/unneeded_files.py`). So a table whose folders and the tree lie in each other is refused.

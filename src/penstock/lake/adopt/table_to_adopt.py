@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +12,10 @@ from penstock.errors import LakeError, TableExistsError
 from penstock.expr.sql_text import quote_name
 from penstock.expr.types import normalize, type_name
 from penstock.lake.adopt.file_columns import wide_type
-from penstock.lake.commit.snapshot import folder_of
 from penstock.lake.layout.coalesce import Coalesce
 from penstock.lake.layout.table_layout import layout_of, typed_rule
+from penstock.lake.unwritten_table import take_away
 from penstock.maps.shred_rule import Shred
-from penstock.storage.path_names import split
 
 if TYPE_CHECKING:
     from penstock.lake.adopt.adopted_tree import AdoptedTree
@@ -50,17 +47,8 @@ class TableToAdopt:
         return self.lake.create_table(self.name, schema, [quote_name(name) for name in partition_by], **rules)
 
     def take_away(self) -> None:
-        """Drop a table that could not be adopted into, unless somebody else has written to it."""
-        with suppress(Exception):  # what went wrong before is what matters
-            made = self.lake.catalog.load_table(self.name)
-            if made.metadata.current_snapshot() is None:
-                self.lake.catalog.drop_table(self.name)
-                for path in (made.metadata_location, *(entry.metadata_file for entry in made.metadata.metadata_log)):
-                    made.io.delete(path)
-                for folder in (folder_of(made, "metadata"), made.metadata.location):  # else the tree has them now
-                    scheme, path = split(folder)
-                    if scheme == "file":
-                        os.rmdir(path)
+        """Drop a table that could not be adopted into."""
+        take_away(self.lake, self.name)
 
     def check(self, table: ManagedTable, tree: AdoptedTree) -> None:
         """An error for a table that is partitioned in another way than the tree, or has another rule than is given."""
