@@ -96,7 +96,7 @@ def _facts(chunks: Sequence[Any], leaf: Leaf) -> LeafFacts:
         return LeafFacts(size, values)
     nulls = sum(each.null_count for each in statistics)
     with_values = [s for s, c in zip(statistics, chunks, strict=True) if s.null_count < c.num_values]
-    if not with_values or not all(each.has_min_max and each.physical_type != "INT96" for each in with_values):
+    if not with_values or any(each.physical_type == "INT96" for each in with_values):
         return LeafFacts(size, values, nulls)
     try:
         return LeafFacts(size, values, nulls, *_bounds(with_values, leaf.type))
@@ -114,7 +114,7 @@ def _bounds(statistics: Sequence[Any], kind: pa.DataType) -> tuple[bytes | None,
         low, high = each.min, each.max
         if pa.types.is_decimal(kind) and each.physical_type != "FIXED_LEN_BYTE_ARRAY":
             low, high = (unscaled_to_decimal(raw, kind.scale) for raw in (each.min_raw, each.max_raw))
-        if low is None or high is None or low != low:
+        if low is None or high is None or low != low:  # there is none, or it is NaN
             return None, None
         ends.update_min(low)
         ends.update_max(high)

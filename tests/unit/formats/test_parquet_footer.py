@@ -24,7 +24,6 @@ def chunk(low: Any, high: Any, nulls: int | None = 0, values: int = 4, *, has: b
     statistics = SimpleNamespace(
         has_null_count=nulls is not None,
         null_count=nulls or 0,
-        has_min_max=low is not None,
         physical_type="INT64",
         min=low,
         max=high,

@@ -282,7 +282,19 @@ def test_bounds_of_narrower_files_are_those_of_the_tables_types(lake: penstock.L
     bounds = [each["readable_metrics"] for each in table.table.inspect.files().to_pylist()]
     assert [(each["id"]["lower_bound"], each["id"]["upper_bound"]) for each in bounds] == [(-5, -2), (7, 9)]
     assert [each["x"]["lower_bound"] for each in bounds] == [0.5, 2.0]
+    raw = [each["lower_bounds"] for each in table.table.inspect.files().to_pylist()]
+    assert {len(bound) for each in raw for _, bound in each} == {8}
     assert [len(table.plan(where).files) for where in ("id < 0", "id > 0", "x < 1")] == [1, 1, 1]
+
+
+def test_tables_partitioned_in_another_order_adopt_too(lake: penstock.Lake, tree: Path) -> None:
+    rows = hard_tree(tree)
+    schema = penstock.hive(tree, PARTITION_BY, "id bigint").schema
+    lake.create_table("web.t", schema, ["app", "dt"])
+    lake.adopt(tree, "web.t", PARTITION_BY)
+    table = table_of(lake)
+    assert as_rows(table.arrow()) == as_rows(expected(rows), table.schema.names)
+    assert len(table.plan("app = 'shop' AND dt = '2026-05-17'").files) == 2
 
 
 # Interrupted
