@@ -20,6 +20,7 @@ import pytest
 import penstock
 from penstock.errors import LakeError, PenstockError
 from penstock.lake.adopt import adopt as adopting
+from penstock.lake.adopt.adopted_tree import adopted_tree
 from penstock.lake.commit.once import adoptions
 from penstock.lake.managed_table import ManagedTable
 from tests.fixtures.adopted_trees import (
@@ -163,6 +164,16 @@ def test_tree_of_more_partitions_than_a_query_may_list_is_adopted(
     layout = penstock.hive(tree, "dt date", max_partitions=10, max_lists=3, warn_partitions=1)
     assert lake.adopt(layout, "web.t").files == 30
     assert not recwarn.list
+
+
+def test_levels_in_any_order_are_adopted_and_forbidden_ones_are_an_error(lake: penstock.Lake, tree: Path) -> None:
+    write(tree / "a=1" / "b=x" / "1.parquet", pa.table({"id": [1]}))
+    write(tree / "b=y" / "a=2" / "2.parquet", pa.table({"id": [2], "more": [3]}))
+    layout = penstock.hive(tree, "a int, b string", union_by_name=True, on_forbidden="skip")
+    lake.adopt(layout, "web.t")
+    wanted = [{"id": 1, "more": None, "a": 1, "b": "x"}, {"id": 2, "more": 3, "a": 2, "b": "y"}]
+    assert table_of(lake).arrow().sort_by("id").to_pylist() == wanted
+    assert adopted_tree(layout).layout.on_forbidden == "error"
 
 
 # Again

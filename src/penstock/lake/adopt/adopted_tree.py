@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -50,12 +51,13 @@ class AdoptedTree:
 
 
 def adopted_tree(layout: HiveTable) -> AdoptedTree:
-    """List a layout; all of it is adopted, so limits that keep queries from listing too much do not hold here."""
+    """List a layout; all of it is adopted, so limits of listing do not hold, nor leave to pass over directories."""
     if layout.files.file_format is not PARQUET:
         message = f"{layout.storage.url} is {layout.files.file_format.title}, and only Parquet can be adopted"
         raise LayoutError(message, hint="write its rows to a table: penstock ingest")
-    unlimited = replace(layout, limits=Limits(sys.maxsize, sys.maxsize), max_lists=sys.maxsize, cache=None)
-    walk = unlimited.walk(TRUE)
+    limits: Any = {"limits": Limits(sys.maxsize, sys.maxsize), "max_lists": sys.maxsize}
+    whole = replace(layout, **limits, cache=None, on_forbidden="error")
+    walk = whole.walk(TRUE)
     with progress(f"listing {layout.storage.url}", lambda: Counted(walk.lister.calls, None, "directory")):
         plan = walk.plan()
     check_readable(plan, layout.columns)
@@ -67,7 +69,7 @@ def adopted_tree(layout: HiveTable) -> AdoptedTree:
     files = list(map(FoundFile, found.names.to_pylist(), found.sizes.to_pylist(), walk.written))
     facts = {fact.name: fact for fact in found.facts if isinstance(fact, Exact)}
     every = np.arange(found.count)
-    return AdoptedTree(unlimited, files, [facts[column.name].single_values(every)[0] for column in layout.columns])
+    return AdoptedTree(whole, files, [facts[column.name].single_values(every)[0] for column in layout.columns])
 
 
 def _check_paths(urls: pa.Array) -> None:
