@@ -1,7 +1,7 @@
 """How long does it take to make a table of a Parquet tree where it lies, and how much memory?
 
     make bench ONLY=adopt                        20,000 files
-    FILES=100000 make bench ONLY=adopt
+    PENSTOCK_BENCH_FILES=100000 make bench ONLY=adopt
 
 Files of 50 rows and eight columns below `dt=…/app=…`. Penstock's `lake.adopt`, the same again when nothing is new, and
 again when 1 % of the files are; PyIceberg's `add_files` on 500 of the files, as all of them would take too long (the
@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 import penstock
 
-FILES = int(os.environ.get("FILES", "20000"))
+FILES = int(os.environ.get("PENSTOCK_BENCH_FILES", "20000"))
 APPS, ROWS, OF_PEER = 20, 50, 500
 MORE = max(1, FILES // 100)
 PARTITION_BY = "dt date, app string"

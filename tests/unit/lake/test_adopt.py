@@ -255,6 +255,27 @@ def test_tree_inside_of_another_tables_folder_survives_its_sweep(lake: penstock.
     assert ids(table_of(lake)) == rows["id"].to_pylist()
 
 
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_rows_of_adopted_files_change_like_others(lake: penstock.Lake, tree: Path, mode: str) -> None:
+    rows = hard_tree(tree)
+    before = contents(tree)
+    modes = {f"write.{command}.mode": mode for command in ("delete", "update", "merge")}
+    lake.adopt(tree, "web.t", PARTITION_BY, coalesce=["app"], shred={"counts": ["k1"]}, properties=modes)
+    table = table_of(lake)
+    table.delete("id % 7 = 3 AND dt = DATE'2026-05-17'")
+    table.update({"Name": "'new'"}, "app IS NULL")
+    wanted = [row for row in rows if row["dt"].day != 17 or row["id"] % 7 != 3]
+    wanted = [{**row, "Name": "new"} if row["app"] is None else row for row in wanted]
+    assert as_rows(table.arrow()) == as_rows(expected(wanted), table.schema.names)
+    table.append(pa.table({"id": [5_000], "dt": [dt.date(2026, 5, 17)], "app": ["shop"]}))
+    keyed = table.count("counts['k1'] IS NOT NULL")
+    assert lake.adopt(tree, "web.t").files == 0
+    table.refresh().compact()
+    assert as_rows(table.arrow("id <> 5000")) == as_rows(expected(wanted), table.schema.names)
+    assert table.count("counts['k1'] IS NOT NULL") == keyed > 0
+    assert contents(tree) == before
+
+
 def test_rolled_back_files_are_adopted_again(lake: penstock.Lake, tree: Path) -> None:
     rows = plain_tree(tree, days=2, files=1)
     lake.adopt(tree, "web.t", "dt date")
