@@ -347,9 +347,12 @@ def test_adoption_that_was_killed_goes_on_and_adds_every_file_once(
         here, there = processes.Pipe(duplex=False)
         step = processes.Process(target=adopt_in_small_steps, args=(str(tmp_path / "lake"), str(tree), there))
         step.start()
-        assert here.poll(PATIENCE)
-        here.recv()
-        time.sleep(rng.uniform(0, 0.5))
+        there.close()
+        for _ in range(rng.randrange(10)):  # words: that it begins, and of each commit
+            assert here.poll(PATIENCE)
+            if here.recv() == "done":
+                break
+        time.sleep(rng.uniform(0, 0.2))
         step.kill()
         step.join(PATIENCE)
         lake = penstock.connect(tmp_path / "lake")
