@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from penstock.cli import options
+from penstock.cli.coalesce_option import coalesce_rule
 from penstock.cli.group import Predicated
 from penstock.cli.ingest_source import IngestSource
 from penstock.cli.ingest_target import IngestTarget
@@ -146,14 +147,9 @@ def _declared(schema: str | None) -> Any:
 
 
 def _target(args: Mapping[str, Any], zone: str) -> IngestTarget:
-    from penstock.lake.layout.coalesce import Coalesce
-    from penstock.maps.name_lists import read_names
     from penstock.maps.shred_rule import parse_rules
 
-    columns, below = args["coalesce"], args["below"]
-    if columns is None and below is not None:
-        raise LakeError("--below is given without --coalesce", hint="say which columns: --coalesce app")
-    rule = None if columns is None else Coalesce(*read_names(columns), below=below)
+    rule = coalesce_rule(args["coalesce"], args["below"])
     lake, shred = open_lake(args, zone), parse_rules(args["shred"])
     return IngestTarget(lake, args["table"], args["branch"], args["partition_by"], rule, shred)
 

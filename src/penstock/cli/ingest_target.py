@@ -5,7 +5,6 @@ A table that was made for rows that could not be written is removed again.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -69,12 +68,9 @@ class IngestTarget:
 
     def take_away(self) -> None:
         """Drop a table that was made for rows that could not be written, unless somebody else has written to it."""
-        with suppress(Exception):  # what went wrong before is what matters
-            made = self.lake.catalog.load_table(self.name)
-            if made.metadata.current_snapshot() is None:
-                self.lake.catalog.drop_table(self.name)
-                for path in (made.metadata_location, *(entry.metadata_file for entry in made.metadata.metadata_log)):
-                    made.io.delete(path)
+        from penstock.lake.unwritten_table import take_away
+
+        take_away(self.lake, self.name)
 
     def _check_same(self, table: ManagedTable) -> None:
         """What is said about a table that exists must be so."""

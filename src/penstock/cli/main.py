@@ -7,6 +7,7 @@ work is imported when a command runs.
 import click
 
 from penstock import __version__
+from penstock.cli.adopt_command import adopt
 from penstock.cli.alter_command import alter
 from penstock.cli.catalog_commands import drop, namespace, rename, unregister
 from penstock.cli.completion import completion
@@ -25,6 +26,7 @@ from penstock.cli.table_commands import explain, partitions, tables
 
 _COMMANDS = (
     *(
+        adopt,
         advise,
         alter,
         branch,

@@ -15,6 +15,10 @@ from pyiceberg.table import Table
 
 from penstock.errors import LakeError, TableExistsError, TableNotFoundError
 from penstock.expr.bind import Context
+from penstock.lake.adopt.adopt import Adopting
+from penstock.lake.adopt.adopted import Adopted
+from penstock.lake.adopt.adopted_tree import adopted_tree
+from penstock.lake.adopt.table_to_adopt import TableToAdopt, partition_ddl
 from penstock.lake.create import define
 from penstock.lake.declarations import Declarations
 from penstock.lake.layout.coalesce import Coalesce, as_rule
@@ -22,8 +26,10 @@ from penstock.lake.maintain.unneeded_files import all_tables, removable_files, r
 from penstock.lake.managed_table import ManagedTable
 from penstock.lake.namespaces import Namespaces
 from penstock.maps.shred_rule import ShredRules, as_rules
+from penstock.storage.storage import Properties, clear_storage_errors
 from penstock.tables import bridge
-from penstock.tables.hive.hive_table import HiveTable
+from penstock.tables.hive.declaration import PartitionBy
+from penstock.tables.hive.hive_table import HiveTable, hive
 from penstock.tables.iceberg.metadata.catalogs import (
     CatalogSource,
     clear_absence,
@@ -89,6 +95,53 @@ class Lake:
                     f"there is a table {name} already", hint=f"open it: lake.table({name!r})"
                 ) from None
         return self._managed(made, name)
+
+    def adopt(
+        self,
+        source: str | os.PathLike[str] | HiveTable,
+        name: str,
+        partition_by: PartitionBy = "auto",
+        *,
+        coalesce: Coalesce | str | Sequence[str] | None = None,
+        shred: ShredRules | None = None,
+        properties: Mapping[str, str] | None = None,
+        location: str | None = None,
+        storage: Properties | str | None = None,
+        timezone: str | None = None,
+    ) -> Adopted:
+        """Make a table of a Parquet tree where it lies, or bring the table up to date with a tree that has grown.
+
+        `source` is the path or URL of the tree, partitioned by `partition_by` as in `penstock.hive`, the name of a
+        declared layout, or a layout. No file is copied, changed or ever removed; `compact()` writes their rows into the
+        table's own folders. The same call again goes on where it was interrupted, and adds files that are new.
+
+        `coalesce`, `shred`, `properties` and `location` are those of a new table, as in `create_table`. `timezone` is
+        that of times in directory names, the lake's if it is not given.
+        """
+        _check_name(name)
+        target = TableToAdopt(self, name, as_rule(coalesce), as_rules(shred), properties or {}, location)
+        existing = target.existing()
+        tree = adopted_tree(self._layout(source, partition_by, storage, timezone, existing))
+        with clear_storage_errors(f"{name} cannot be written"):
+            return Adopting(tree, target).run()
+
+    def _layout(
+        self,
+        source: str | os.PathLike[str] | HiveTable,
+        partition_by: PartitionBy,
+        storage: Properties | str | None,
+        timezone: str | None,
+        table: ManagedTable | None,
+    ) -> HiveTable:
+        """The tree of a path, a name or a layout; partitioned as the table that has adopted it, unless that is said."""
+        if isinstance(source, HiveTable):
+            return source
+        text = os.fspath(source)
+        if _is_name(text) and self.declarations.has(text):
+            return self.declarations.open(text)
+        if table is not None and partition_by == "auto":
+            partition_by = partition_ddl(table)
+        return hive(source, partition_by, storage=storage, timezone=timezone or self.timezone)
 
     def register(self, name: str, table: HiveTable) -> HiveTable:
         """Keep the declaration of a table under `namespace.name`; an older one of that name is replaced.

@@ -27,7 +27,18 @@ from tests.fixtures.processes import PATIENCE
 PENSTOCK = str(Path(sys.executable).with_name("penstock"))
 WITH_SPARK = {"demo", "ingest"}  # these are run by tests that have one
 # What these print is tested where they are: they change what the next one would find.
-CHANGING = {"branch", "changes", "drop", "fast-forward", "namespace", "rename", "rollback", "tag", "unregister"}
+CHANGING = {
+    "adopt",
+    "branch",
+    "changes",
+    "drop",
+    "fast-forward",
+    "namespace",
+    "rename",
+    "rollback",
+    "tag",
+    "unregister",
+}
 ARGUMENTS = {
     "advise": ["web.t"],
     "alter": ["web.t", "--add", "more int"],

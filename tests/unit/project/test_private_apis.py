@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[3]
 LISTED = set(re.findall(r"\b_\w+", (ROOT / "docs" / "private-apis.md").read_text("utf-8")))
 SIGNATURES = {
     iceberg_files._get_parquet_writer_kwargs: ["table_properties"],
+    iceberg_files._get_file_format: ["file_format", "kwargs"],
     iceberg_files._pyarrow_to_schema_without_ids: ["schema", "downcast_ns_timestamp_to_us", "format_version"],
     manifest._inherit_from_manifest: ["entry", "manifest"],
     ManifestWriter._with_partition: ["self", "format_version"],

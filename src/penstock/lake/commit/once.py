@@ -8,7 +8,10 @@ there when the snapshot has expired:
 
 A run counts for what is read: one whose snapshot was rolled back, or is on another branch, may be committed again.
 Where that cannot be known, because snapshots between have expired, it counts as committed. The newest 1,000 runs are
-remembered beyond their snapshots.
+remembered beyond their snapshots. The same holds for commits of files that were adopted (`lake/adopt`), of which a list
+tells each file; all of these are remembered.
+
+    penstock.adopted.7423904820 = 7423904820@s3://lake/web/events/metadata/adopted-….arrow
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ _STREAM = "penstock.stream."
 _QUERY, _BATCH = f"{_STREAM}query-id", f"{_STREAM}batch-id"
 _RUN, _RUN_ID = "penstock.run.", "penstock.run-id"
 KEPT_PREFIXES = (_STREAM, _RUN)  # of properties that stay when a table is replaced
+_ADOPTED, _ADOPTED_FILES = "penstock.adopted.", "penstock.adopted-files"
 _MOST_RUNS = 1_000
 _LONGEST_ID = 200
 
@@ -120,8 +124,40 @@ class Run:
         return None if other is not None and _is_outside(metadata, metadata.current_snapshot_id, other) else snapshot_id
 
 
-def once_of(properties: Mapping[str, str]) -> StreamBatch | Run | None:
-    """What properties of a snapshot say of being committed once."""
+@dataclass(frozen=True)
+class Adoption:
+    """Files that were adopted together, by the path of their list."""
+
+    list_path: str
+
+    @property
+    def summary(self) -> dict[str, str]:
+        """What the summary of its snapshot says."""
+        return {_ADOPTED_FILES: self.list_path}
+
+    def properties(self, metadata: TableMetadata, snapshot: Snapshot) -> Properties:
+        """The snapshot and the list."""
+        return Properties({f"{_ADOPTED}{snapshot.snapshot_id}": f"{snapshot.snapshot_id}@{self.list_path}"})
+
+    def check(self, metadata: TableMetadata) -> None:
+        """Nothing: the change itself says which lists it has seen."""
+
+
+def adoptions(metadata: TableMetadata, *, every: bool = False) -> list[str]:
+    """The lists of adopted files that count for what is read of a table; or every one that its properties name."""
+    lists = []
+    for name, value in metadata.properties.items():
+        if name.startswith(_ADOPTED):
+            snapshot = metadata.snapshot_by_id(_number(name, value.partition("@")[0]))
+            if every or snapshot is None or not _is_outside(metadata, metadata.current_snapshot_id, snapshot):
+                lists.append(value.partition("@")[2])
+    return lists
+
+
+def once_of(properties: Mapping[str, str]) -> StreamBatch | Run | Adoption | None:
+    """What properties of a snapshot say of being committed once, or of being remembered."""
+    if _ADOPTED_FILES in properties:
+        return Adoption(properties[_ADOPTED_FILES])
     if _RUN_ID in properties:
         return Run(properties[_RUN_ID])
     if _QUERY in properties and _BATCH in properties:
@@ -135,14 +171,15 @@ def with_run(properties: Mapping[str, str] | None, run_id: str | None) -> dict[s
 
 
 def forgotten_runs(metadata: TableMetadata, expired: Collection[Snapshot]) -> list[str]:
-    """The properties of runs whose snapshots expire without being in the history of any branch: they never counted."""
+    """The properties of runs, and of adopted files, whose snapshots expire without being in the history of any branch:
+    they never counted."""
     heads = {ref.snapshot_id for ref in metadata.refs.values() if ref.snapshot_ref_type == SnapshotRefType.BRANCH}
     outside = {
         str(snapshot.snapshot_id)
         for snapshot in expired
         if all(_is_outside(metadata, head, snapshot) for head in {*heads, metadata.current_snapshot_id})
     }
-    runs = ((name, value) for name, value in metadata.properties.items() if name.startswith(_RUN))
+    runs = ((name, value) for name, value in metadata.properties.items() if name.startswith((_RUN, _ADOPTED)))
     return [name for name, value in runs if value.partition("@")[0] in outside]
 
 
@@ -171,7 +208,7 @@ def _number(name: str, text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        what = "snapshot" if name.startswith(_RUN) else "batch"
+        what = "snapshot" if name.startswith((_RUN, _ADOPTED)) else "batch"
         last = "the snapshot of the run" if what == "snapshot" else "the last batch of the query that the table has"
         raise LakeError(
             f"{name} is {text!r}, which is no number of a {what}", hint=f"set it to {last}, or remove it"

@@ -21,6 +21,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 
 from penstock.errors import CLIENT_ERRORS, LakeError, PenstockError
+from penstock.lake.commit.once import adoptions
 from penstock.lake.commit.snapshot import folder_of, own_folders
 from penstock.progress import Count, progress
 from penstock.storage.path_names import Names, is_below
@@ -185,8 +186,10 @@ def described(metadata: TableMetadata, snapshots: Iterable[Snapshot], names: Nam
 
 
 def metadata_files(table: Table) -> list[str]:
-    """The metadata files of a table: the current one, those in its log, and the hint that old readers look for."""
+    """The metadata files of a table: the current one, those in its log, the lists of adopted files, and the hint that
+    old readers look for."""
     log = [entry.metadata_file for entry in table.metadata.metadata_log]
+    log += adoptions(table.metadata, every=True)
     return [table.metadata_location, *log, f"{folder_of(table, 'metadata')}/version-hint.text"]
 
 

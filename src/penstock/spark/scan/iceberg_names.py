@@ -159,7 +159,12 @@ Naming = ById | ByName
 
 def names_of_mapping(mapping: Any) -> ByName:
     """The names for files without ids, by the table's name mapping."""
-    return ByName({i: tuple(names) for i, names in _mapped(mapping.root) if i is not None})
+    return ByName({i: _differing(names) for i, names in _mapped(mapping.root) if i is not None})
+
+
+def _differing(names: Sequence[str]) -> tuple[str, ...]:
+    """Names without those that are another one to Spark's reader, which ignores case."""
+    return tuple({name.lower(): name for name in reversed(names)}.values())[::-1]
 
 
 def _mapped(fields: Any) -> Iterator[tuple[int | None, Sequence[str]]]:

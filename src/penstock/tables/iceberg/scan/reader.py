@@ -7,6 +7,7 @@ index is its position, which is what deletes are about.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -36,10 +37,13 @@ from penstock.storage.redaction import one_line
 from penstock.tables.iceberg.manifest.bounds import uuid_text
 from penstock.tables.iceberg.metadata.version import Version
 from penstock.tables.iceberg.scan.delete_files import DAMAGED, Positions, listed
+from penstock.tables.iceberg.scan.int96 import read_int96_as_microseconds
 from penstock.tables.iceberg.scan.null_lists import keep_null_lists
 from penstock.tables.source import Keys, matching_rows
 
 _AT_ONCE = 4
+# Else it writes a line to stderr for each file with categories, which Arrow stores as dictionaries.
+logging.getLogger("pyiceberg.io.pyarrow").addHandler(logging.NullHandler())
 # What PyIceberg says of a file without field ids, and how it is mended.
 _UNMAPPED = ("name-mapping", "NameMapping", "Could not find field with name")
 _MAPPING_HINT = "the file has no field ids: name all its columns in the table property schema.name-mapping.default"
@@ -148,6 +152,7 @@ class Reader:
         from pyiceberg.table import FileScanTask
 
         keep_null_lists()
+        read_int96_as_microseconds()
         scan = ArrowScan(self._version.metadata, self._io, schema, AlwaysTrue(), limit=first)
         try:
             rows = scan.to_table([FileScanTask(self._data_file(path, task))])

@@ -1,0 +1,1 @@
+"""Parquet trees that become Iceberg tables where they lie."""
