@@ -27,7 +27,7 @@ from penstock.expr.types import is_float
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Bounds, Fact
 from penstock.storage.storage import clear_read_errors
-from penstock.tables.iceberg.manifest.avro import read_header
+from penstock.formats.avro_container import read_header
 from penstock.tables.iceberg.manifest.bounds import decode_bounds
 from penstock.tables.iceberg.manifest.entrywise import read_records
 from penstock.tables.iceberg.metadata.version import Spec, SpecField
