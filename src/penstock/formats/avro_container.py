@@ -86,7 +86,7 @@ def _context(turn: int) -> tuple[Any, int]:
     return SessionContext(SessionConfig().with_target_partitions(1).with_batch_size(BATCH)), os.getpid()
 
 
-def decode_blocks(schema: str, header: Header, blocks: Any, names: Sequence[str], first: int | None = None) -> pa.Table:
+def decode_blocks(schema: str, header: Header, blocks: Any, names: Sequence[str]) -> pa.Table:
     """Columns of a file by a schema as plain as `PlainTypes` makes it; `blocks` is a stream of what follows the header."""
     context, owner = _context(next(_decoded) // _TURN)
     if owner != os.getpid():
@@ -97,8 +97,7 @@ def decode_blocks(schema: str, header: Header, blocks: Any, names: Sequence[str]
         with open(handle, "wb") as file:
             file.write(write_header(meta))
             shutil.copyfileobj(blocks, file, _COPIED)
-        rows = context.read_avro(path).select(*names)
-        return (rows if first is None else rows.limit(first)).to_arrow_table()
+        return context.read_avro(path).select(*names).to_arrow_table()
     finally:
         os.unlink(path)
 

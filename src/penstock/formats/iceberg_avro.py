@@ -62,14 +62,14 @@ class IcebergAvroFile:
     def metadata(self) -> Mapping[bytes, bytes] | None:
         return {name.encode(): value for name, value in self._header.meta.items()}
 
-    def read(self, columns: Sequence[str], first: int | None = None) -> pa.Table:
-        """Some columns, of the first rows only where that is said; rows are counted by the first column."""
+    def read(self, columns: Sequence[str]) -> pa.Table:
+        """Some columns; where none is wanted, rows are counted by the first."""
         from penstock.formats.avro_container import decode_blocks
 
         places = [self.schema.get_field_index(name) for name in columns]
         self._source.seek(self._header.end)
         names = [f"f{i}" for i in places or [0]]
-        stored = decode_blocks(json.dumps(self._whole.stored), self._header, self._source, names, first)
+        stored = decode_blocks(json.dumps(self._whole.stored), self._header, self._source, names)
         return conform_table(stored.select(names[: len(places)]), pa.schema([self.schema.field(i) for i in places]))
 
 

@@ -70,7 +70,7 @@ def live_deletes(version: Version, sources: Sources) -> LiveDeletes:
                 continue
             if iceberg_format(form) is None:
                 message = f"equality deletes in {form} are not supported ({path})"
-                raise LakeError(message, hint=f"rewrite the table's delete files as {TITLES}")
+                raise LakeError(message, hint=f"rewrite the table's delete files as {DEFAULT.title}")
             listed.append((path, size, tuple(ids or ())))
     numbered = [EqualityDelete(i, *delete) for i, delete in enumerate(sorted(listed))]
     return LiveDeletes(positions, tuple(numbered))
