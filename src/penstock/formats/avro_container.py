@@ -87,7 +87,7 @@ def _context(turn: int) -> tuple[Any, int]:
 
 
 def decode_blocks(schema: str, header: Header, blocks: Any, names: Sequence[str]) -> pa.Table:
-    """Columns of a file by a schema as plain as `PlainTypes` makes it; `blocks` is a stream of what follows the header."""
+    """Columns of a file by a schema of plain types; `blocks` is a stream of what follows the header."""
     context, owner = _context(next(_decoded) // _TURN)
     if owner != os.getpid():
         raise RuntimeError("DataFusion's threads are not there after a fork: it would wait for them for ever")

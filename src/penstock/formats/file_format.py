@@ -92,7 +92,13 @@ class IcebergFormat(FileFormat):
 
     field_id: bytes = FIELD_ID  # where Arrow keeps a field's id: in the metadata of the schema's fields
     spark_field_id: str = ""  # where Spark's schemas keep a field's id
-    spark_field_ids: str = ""  # the setting by which Spark finds columns by these ids; none: by their names
+    spark_field_ids: str = ""  # the setting by which Spark finds columns by these ids; empty: by their names
+    spark_row_index: bool = False  # whether Spark numbers the rows of a file, as deleted positions need it
+
+    @property
+    def by_id(self) -> bool:
+        """Whether Spark finds columns by the ids of fields."""
+        return bool(self.spark_field_ids)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -88,8 +88,8 @@ class _Types:
             known = [self.of(branch) for branch in kind if branch != "null"]
             if len(known) > 1:
                 raise ValueError("a union of several types")
-            stored = ["null" if branch == "null" else known[0].stored for branch in kind]
-            return _Column(stored, known[0].meant if known else pa.null())
+            branches = ["null" if branch == "null" else known[0].stored for branch in kind]
+            return _Column(branches, known[0].meant if known else pa.null())
         if isinstance(kind, str):
             return self.of(self._named[kind]) if kind in self._named else _Column(kind, _plain(kind, {}))
         if isinstance(kind["type"], dict | list):

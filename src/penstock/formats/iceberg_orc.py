@@ -38,7 +38,8 @@ class IcebergOrcFile(OrcFile):
             if "nanosecond" not in str(error):
                 raise
             hint = "leave out the column, read the table with Spark, or rewrite the file as Parquet"
-            raise LakeError("an ORC file has a time before 1677 or after 2262, which Arrow cannot read", hint=hint) from None
+            message = "it has a time before 1677 or after 2262, which Arrow cannot read from ORC"
+            raise LakeError(message, hint=hint) from None
         return conform_table(stored.select(list(columns)), pa.schema([self.schema.field(name) for name in columns]))
 
 

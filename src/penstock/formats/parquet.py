@@ -135,4 +135,5 @@ PARQUET = WrittenFormat(
     table_writer=ParquetTableWriter,
     spark_field_id="parquet.field.id",
     spark_field_ids="spark.sql.parquet.fieldId.read.enabled",
+    spark_row_index=True,
 )

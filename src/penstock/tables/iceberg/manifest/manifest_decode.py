@@ -19,7 +19,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from io import BytesIO
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
