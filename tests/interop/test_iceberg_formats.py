@@ -31,9 +31,10 @@ WHERES = [
     "TRUE", "id < 10", "id >= 40", "n > 30", "n IS NULL", "b < 0", "app = 'shop'", "app IS NULL", "app LIKE 'sh%'",
     "x > 1.0", "x = 0", "x < 0", "x <= -0.0", "x = double('NaN')", "NOT (x > 1.0)", "f >= 1.5", "f = double('NaN')",
     "d >= DATE'1970-06-01'", "ts < TIMESTAMP'1972-01-01 00:00:00'", "ts = TIMESTAMP'2025-11-02 05:30:00'", "p = -30.26",
-    "raw = X'6B30'", "s.a = 2", "s.b = 's1' OR n = 7", "ok AND id % 2 = 0", "m['k'] = 1", "l[0] > 40", "later = 'new'",
+    "raw = X'6B30'", "s.a = 2", "s.b = 's1' OR n = 7", "ok AND id % 2 = 0", "m['k'] = 1", "later = 'new'",
     "ntz >= TIMESTAMP_NTZ'1970-01-01 00:00:00'", "big < 0", "`we.ird` = 7", "d = DATE'1500-03-01'", "m2 > 5",
 ]  # fmt: skip
+MANY = 1_000  # files
 READ_BY_SPARK = ("in_orc", "in_avro", "mixed")
 REFUSED_BY_SPARK = {
     "renamed_orc": "was called 'm2' and 'n'|was that of another column",
@@ -91,7 +92,15 @@ def rows_in_spark(spark: Any, metadata: str, wheres: Sequence[str]) -> list[pa.T
     """What a DataFrame of Penstock has for each predicate."""
     penstock.attach(spark)
     table = penstock.iceberg(metadata)
-    return [table.dataframe(spark).where(where).toArrow() for where in wheres]
+    rows = []
+    for where in wheres:
+        try:
+            rows.append(table.dataframe(spark).where(where).toArrow())
+        except LakeError as error:  # a format that nothing has told of, which is known from then on
+            if "make the DataFrame again" not in str(error):
+                raise
+            rows.append(table.dataframe(spark).where(where).toArrow())
+    return rows
 
 
 def predicates_of(table: IcebergTable) -> list[str]:
@@ -107,11 +116,11 @@ def predicates_of(table: IcebergTable) -> list[str]:
 
 
 def judged(judge: IcebergJudge, name: str, wheres: Sequence[str], columns: Sequence[str]) -> list[tuple[Rows, int]]:
-    """The rows by Iceberg's Spark runtime, NaN included, and the files that it plans."""
+    """The rows by Iceberg's Spark runtime, NaN included, and the files that it plans where it loses none of them."""
     unpushed = [f"array_contains(array({where}), true)" for where in wheres]
     rows = by_spark(judge, f"lake.web.{name}", unpushed, columns)
     planned = by_spark(judge, f"lake.web.{name}", wheres, columns)
-    return [(own, files) for (own, _), (_, files) in zip(rows, planned, strict=True)]
+    return [(own, files if own == pushed else MANY) for (own, _), (pushed, files) in zip(rows, planned, strict=True)]
 
 
 @pytest.mark.parametrize("name", SOME_ARE_SLOW)
