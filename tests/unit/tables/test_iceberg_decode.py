@@ -58,7 +58,7 @@ from tests.fixtures.manifest_writer import (
     SNAPSHOT,
     blocks_of,
     listed_manifest,
-    to_snappy,
+    recompress,
     write_manifest,
 )
 
@@ -214,7 +214,7 @@ def test_snappy_is_read(tmp_path: Path) -> None:
     path = tmp_path / "m.avro"
     manifest = write_manifest(path, [{"file_path": f"f{i}"} for i in range(50)], codec="null")
     expected = decode_manifest(manifest, IO)
-    to_snappy(path)
+    recompress(path, "snappy")
     assert decode_manifest(manifest, IO).equals(expected)
 
 

@@ -102,7 +102,8 @@ def test_every_type_is_read_with_all_its_bits(tmp_path: Path, form: str) -> None
     table = create(tmp_path, EVERY_TYPE)
     append_in(table, rows_of(ROW, NULLS, LARGEST), form)
     rows = penstock.iceberg(table.metadata_location).arrow().to_pylist()
-    assert rows == [ROW | SHOWN, NULLS, LARGEST]
+    for row, expected in zip(rows, [ROW | SHOWN, NULLS, LARGEST], strict=True):
+        assert {name: row[name] for name in row if row[name] != expected[name]} == {}
     assert math.copysign(1, rows[0]["x"]) == -1
     for name in ROW:
         assert penstock.iceberg(table.metadata_location).arrow(columns=[name]).num_rows == 3
@@ -110,10 +111,6 @@ def test_every_type_is_read_with_all_its_bits(tmp_path: Path, form: str) -> None
 
 @pytest.mark.parametrize("codec", ["null", "deflate", "snappy", "zstandard"])
 def test_avro_is_read_in_every_codec_of_iceberg(tmp_path: Path, codec: str) -> None:
-    if codec == "snappy":
-        pytest.importorskip("cramjam")
-    if codec == "zstandard":
-        pytest.importorskip("zstandard")
     table = create(tmp_path, EVERY_TYPE)
     append_in(table, rows_of(ROW, LARGEST), "avro", codec=codec)
     assert penstock.iceberg(table.metadata_location).arrow("small > 0").to_pylist() == [LARGEST]
