@@ -21,6 +21,23 @@ LISTED = set(re.findall(r"\b_\w+", (ROOT / "docs" / "private-apis.md").read_text
 SIGNATURES = {
     iceberg_files._get_parquet_writer_kwargs: ["table_properties"],
     iceberg_files._pyarrow_to_schema_without_ids: ["schema", "downcast_ns_timestamp_to_us", "format_version"],
+    iceberg_files._get_column_projection_values: [
+        "file",
+        "projected_schema",
+        "table_schema",
+        "partition_spec",
+        "file_project_field_ids",
+    ],
+    iceberg_files._to_requested_schema: [
+        "requested_schema",
+        "file_schema",
+        "batch",
+        "downcast_ns_timestamp_to_us",
+        "include_field_ids",
+        "projected_missing_fields",
+        "allow_timestamp_tz_mismatch",
+        "format_model",
+    ],
     manifest._inherit_from_manifest: ["entry", "manifest"],
     ManifestWriter._with_partition: ["self", "format_version"],
     Parser._parse_unary: ["self"],
