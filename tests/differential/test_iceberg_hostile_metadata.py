@@ -21,8 +21,8 @@ from pyiceberg.table.snapshots import Snapshot
 
 from penstock.errors import PenstockError
 from penstock.expr.bind import Context
+from penstock.formats.avro_container import read_header
 from penstock.tables.iceberg.iceberg_table import IcebergTable
-from penstock.tables.iceberg.manifest.avro import read_header
 from penstock.tables.iceberg.manifest.file_batch import Batches
 from penstock.tables.iceberg.manifest.manifest_cache import ManifestCache
 from penstock.tables.iceberg.manifest.manifest_list import ManifestLists

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+FIELD_ID = b"PARQUET:field_id"  # where Arrow keeps the id of a field, whatever the format
 Options = tuple[tuple[str, str], ...]  # names in lower case, in order
 
 
@@ -84,9 +85,24 @@ class FileFormat:
 
 @dataclass(frozen=True, kw_only=True)
 class IcebergFormat(FileFormat):
-    """One format of the data files of Iceberg tables: how they are written, and where the ids of fields stand."""
+    """One format of the data files of Iceberg tables, as they are read: open files say the ids of fields.
+
+    Spark's reader finds columns by these ids where the setting `spark_field_ids` lets it, or else by their names.
+    """
+
+    field_id: bytes = FIELD_ID  # where Arrow keeps a field's id: in the metadata of the schema's fields
+    spark_field_id: str = ""  # where Spark's schemas keep a field's id
+    spark_field_ids: str = ""  # the setting by which Spark finds columns by these ids; empty: by their names
+    spark_row_index: bool = False  # whether Spark numbers the rows of a file, as deleted positions need it
+
+    @property
+    def by_id(self) -> bool:
+        """Whether Spark finds columns by the ids of fields."""
+        return bool(self.spark_field_ids)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenFormat(IcebergFormat):
+    """One format of the data files that Penstock writes."""
 
     table_writer: Callable[[Any, Mapping[str, str]], TableWriter]  # of Iceberg's schema and the table's properties
-    field_id: bytes  # where Arrow keeps a field's id: in the metadata of the schema's fields
-    spark_field_id: str  # where Spark's schemas keep a field's id
-    spark_field_ids: str  # the setting by which Spark finds columns by these ids

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from penstock.formats.file_format import FileFormat, IcebergFormat
+from penstock.formats.file_format import FileFormat, IcebergFormat, WrittenFormat
+from penstock.formats.iceberg_avro import ICEBERG_AVRO
+from penstock.formats.iceberg_orc import ICEBERG_ORC
 from penstock.formats.orc import ORC
 from penstock.formats.parquet import PARQUET
 
 FORMATS: tuple[FileFormat, ...] = (PARQUET, ORC)
-ICEBERG_FORMATS: tuple[IcebergFormat, ...] = (PARQUET,)  # of data files in Iceberg tables
+ICEBERG_FORMATS: tuple[IcebergFormat, ...] = (PARQUET, ICEBERG_ORC, ICEBERG_AVRO)  # of data files in Iceberg tables
+WRITTEN: tuple[WrittenFormat, ...] = (PARQUET,)  # by Penstock, into its own tables
 DEFAULT = PARQUET  # of new tables, and of files whose names do not tell, as Hive's `000000_0`
-TITLES = " or ".join(each.title for each in ICEBERG_FORMATS)
+TITLES = ", ".join(each.title for each in ICEBERG_FORMATS[:-1]) + f" or {ICEBERG_FORMATS[-1].title}"
 COMPRESSIONS = ("gz", "bz2", "zst", "snappy", "lz4", "deflate", "xz")  # of text, behind the suffix of the format
 _BY_NAME = {each.name: each for each in FORMATS}
 _BY_SUFFIX = {suffix: each for each in FORMATS for suffix in each.suffixes}
@@ -29,10 +32,15 @@ def iceberg_format(name: str) -> IcebergFormat | None:
     return next((each for each in ICEBERG_FORMATS if each.name == name.lower()), None)
 
 
+def written_format(name: str) -> WrittenFormat | None:
+    """A format that Penstock writes, by the name that a table's property has for it."""
+    return next((each for each in WRITTEN if each.name == name.lower()), None)
+
+
 def iceberg_format_of(path: str) -> IcebergFormat:
     """The format of a data file of an Iceberg table by its name; the default where it tells none."""
-    known = format_of(path)
-    return known if isinstance(known, IcebergFormat) else DEFAULT
+    stem = path.rpartition("/")[2].lower()
+    return next((each for each in ICEBERG_FORMATS if stem.endswith(tuple(f".{s}" for s in each.suffixes))), DEFAULT)
 
 
 def format_by_name(path: str) -> FileFormat | None:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from penstock.errors import CLIENT_ERRORS
 from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ
-from penstock.formats.file_format import IcebergFormat, Reading
+from penstock.formats.file_format import Reading, WrittenFormat
 
 
 class ParquetFile:
@@ -125,7 +125,7 @@ def _is_time(column: Any) -> bool:
     return str(column.iceberg_type) in ("date", "timestamp", "timestamptz")
 
 
-PARQUET = IcebergFormat(
+PARQUET = WrittenFormat(
     name="parquet",
     title="Parquet",
     suffixes=("parquet", "parq"),
@@ -133,7 +133,7 @@ PARQUET = IcebergFormat(
     spark_reader="NanSafeParquet",
     magic=b"PAR1",
     table_writer=ParquetTableWriter,
-    field_id=b"PARQUET:field_id",
     spark_field_id="parquet.field.id",
     spark_field_ids="spark.sql.parquet.fieldId.read.enabled",
+    spark_row_index=True,
 )

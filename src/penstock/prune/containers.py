@@ -24,6 +24,7 @@ class Containers:
     sizes: pa.Array | None = None
     spec_id: int | None = None
     shredding: pa.Array | None = None  # what is recorded of each file's sidecars
+    formats: pa.Array | None = None  # of the files; None where all have the default one
     deletes: Mapping[int, tuple[DeleteFile, ...]] = field(default_factory=dict)  # by the position of the file
 
     @cached_property

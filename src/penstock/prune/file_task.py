@@ -69,6 +69,7 @@ class FileTask:
     residual: Expr
     deletes: tuple[DeleteFile, ...] = ()
     shredding: str | None = None  # what is recorded of its sidecars
+    format: str | None = None  # as its manifest names it; None for the default
 
 
 class FileTasks(Sequence[FileTask]):
@@ -126,6 +127,7 @@ def _task(judgement: Judgement, i: int) -> FileTask:
         residual=judgement.residual(i),
         deletes=containers.deletes.get(i, ()),
         shredding=_entry(containers.shredding, i),
+        format=_entry(containers.formats, i),
     )
 
 

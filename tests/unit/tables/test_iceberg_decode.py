@@ -58,7 +58,7 @@ from tests.fixtures.manifest_writer import (
     SNAPSHOT,
     blocks_of,
     listed_manifest,
-    to_snappy,
+    recompress,
     write_manifest,
 )
 
@@ -175,7 +175,7 @@ def test_old_writers_leave_optional_fields_and_the_version_out(tmp_path: Path, r
     gone = ("nan_value_counts", "key_metadata", "split_offsets", "sort_order_id", "column_sizes", "upper_bounds")
     manifest = write_manifest(path, [{"snapshot_id": 1}], version=1, without=gone, sequence_number=0)
     data = path.read_bytes()
-    from penstock.tables.iceberg.manifest.avro import read_header, write_header
+    from penstock.formats.avro_container import read_header, write_header
 
     header = read_header(data)
     meta = {key: value for key, value in header.meta.items() if key != "format-version"}
@@ -214,7 +214,7 @@ def test_snappy_is_read(tmp_path: Path) -> None:
     path = tmp_path / "m.avro"
     manifest = write_manifest(path, [{"file_path": f"f{i}"} for i in range(50)], codec="null")
     expected = decode_manifest(manifest, IO)
-    to_snappy(path)
+    recompress(path, "snappy")
     assert decode_manifest(manifest, IO).equals(expected)
 
 
@@ -269,7 +269,7 @@ def test_partition_values_in_nanoseconds_must_lose_nothing(tmp_path: Path) -> No
 
 def _edit(path: Path, change: Callable[[dict[str, Any]], None], **meta: str) -> None:
     """Rewrite the schema in the header of an Avro file."""
-    from penstock.tables.iceberg.manifest.avro import read_header, write_header
+    from penstock.formats.avro_container import read_header, write_header
 
     data = path.read_bytes()
     header = read_header(data)

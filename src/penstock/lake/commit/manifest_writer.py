@@ -34,11 +34,11 @@ from pyiceberg.typedef import Record, TableVersion
 from pyiceberg.types import NestedField, StringType, StructType
 
 from penstock.errors import LakeError
+from penstock.formats.avro_container import read_header
 from penstock.formats.format_registry import iceberg_format_of
 from penstock.formats.manifest_record import FIELD_IDS, ManifestRecord
 from penstock.lake.layout.slots import nulls_first
 from penstock.lake.write.data_files import WrittenFile
-from penstock.tables.iceberg.manifest.avro import read_header
 from penstock.tables.iceberg.manifest.entrywise import ExactDecoder, read_records
 
 _OWN = tuple(NestedField(FIELD_IDS[name], name, StringType(), required=False) for name in ManifestRecord._fields)

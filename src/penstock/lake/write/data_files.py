@@ -21,8 +21,8 @@ import pyarrow as pa
 from pyiceberg.io import FileIO, OutputStream
 
 from penstock.errors import CLIENT_ERRORS, LakeError
-from penstock.formats.file_format import FileWriter, IcebergFormat, TableWriter
-from penstock.formats.format_registry import DEFAULT, TITLES, iceberg_format
+from penstock.formats.file_format import FileWriter, TableWriter, WrittenFormat
+from penstock.formats.format_registry import DEFAULT, WRITTEN, written_format
 from penstock.formats.manifest_record import ManifestRecord, encode_logical, record_size
 from penstock.lake.layout.coalesce import as_python
 from penstock.lake.layout.grouping import Groups, group_rows
@@ -39,12 +39,12 @@ _SHARED_GROUP_ROWS, _SHARED_GROUP_BYTES_PER_COLUMN = 65_536, 512 << 10
 _SAMPLE = 20_000
 
 
-def file_format(properties: Mapping[str, str]) -> IcebergFormat:
+def file_format(properties: Mapping[str, str]) -> WrittenFormat:
     """The format of a table's new files; an error for one that is not written."""
     name = properties.get(_FORMAT, DEFAULT.name)
-    known = iceberg_format(name)
+    known = written_format(name)
     if known is None:
-        what = f"{_FORMAT} is {name!r}, and only {TITLES} is written"
+        what = f"{_FORMAT} is {name!r}, and only {' or '.join(each.title for each in WRITTEN)} is written"
         raise LakeError(what, hint=f"set {_FORMAT} to {DEFAULT.name}, or remove it")
     return known
 

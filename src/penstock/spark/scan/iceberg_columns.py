@@ -102,7 +102,8 @@ class Shape:
             yield StructField(name, kind, True, metadata)
 
     def _field_metadata(self, field: NestedField) -> dict[str, Any]:
-        return {each.spark_field_id: field.field_id for each in ICEBERG_FORMATS} if self.naming.by_id else {}
+        by_id = ICEBERG_FORMATS if self.naming.by_id else ()
+        return {each.spark_field_id: field.field_id for each in by_id if each.spark_field_id}
 
     def _type(self, kind: IcebergType, parent: int, repeated: bool, path: str) -> Any:
         """The Spark type that files are read with."""

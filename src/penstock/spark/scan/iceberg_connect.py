@@ -47,6 +47,10 @@ def connect_dataframe(table: IcebergTable, spark: SparkSession, where: str) -> D
 
 
 def _check(table: IcebergTable, plan: Plan, shape: Shape, paths: list[str]) -> None:
+    if any(judgement.containers.formats is not None for judgement in plan.judgements):  # else nobody looks at files
+        other = next((task for task in plan.files if (task.format or DEFAULT.name).lower() != DEFAULT.name), None)
+        if other is not None:
+            raise _needs_classic(f"{other.path} is a file in {other.format}")
     if any(judgement.containers.deletes for judgement in plan.judgements):
         raise _needs_classic("the table has deleted rows")
     if shape.flagged:

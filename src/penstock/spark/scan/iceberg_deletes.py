@@ -20,7 +20,7 @@ from pyiceberg.types import NestedField
 
 from penstock.errors import LakeError
 from penstock.formats.file_format import IcebergFormat
-from penstock.formats.format_registry import TITLES, iceberg_format, iceberg_format_of
+from penstock.formats.format_registry import DEFAULT, iceberg_format
 from penstock.prune.delete_file import DeleteFile
 from penstock.spark.scan.iceberg_storage import Places, spark_path
 from penstock.spark.scan.planner import as_answer, by_partition
@@ -39,6 +39,7 @@ class EqualityDelete:
     path: str
     size: int
     ids: tuple[int, ...]
+    format: IcebergFormat
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class LiveDeletes:
         """Equality deletes that one relation reads: by the columns that they compare, and their format."""
         groups: dict[tuple[tuple[int, ...], IcebergFormat], list[EqualityDelete]] = {}
         for delete in self.equality:
-            groups.setdefault((tuple(sorted(delete.ids)), iceberg_format_of(delete.path)), []).append(delete)
+            groups.setdefault((tuple(sorted(delete.ids)), delete.format), []).append(delete)
         return groups
 
 
@@ -68,11 +69,12 @@ def live_deletes(version: Version, sources: Sources) -> LiveDeletes:
             if content != _EQUALITY:
                 positions = True
                 continue
-            if iceberg_format(form) is None:
+            known = iceberg_format(form)
+            if known is None:
                 message = f"equality deletes in {form} are not supported ({path})"
-                raise LakeError(message, hint=f"rewrite the table's delete files as {TITLES}")
-            listed.append((path, size, tuple(ids or ())))
-    numbered = [EqualityDelete(i, *delete) for i, delete in enumerate(sorted(listed))]
+                raise LakeError(message, hint=f"rewrite the table's delete files as {DEFAULT.title}")
+            listed.append((path, size, tuple(ids or ()), known))
+    numbered = [EqualityDelete(i, *delete) for i, delete in enumerate(sorted(listed, key=lambda each: each[:3]))]
     return LiveDeletes(positions, tuple(numbered))
 
 

@@ -21,30 +21,33 @@ from cachetools import LRUCache, cached, cachedmethod
 
 from penstock.errors import LakeError, PenstockError
 from penstock.formats.file_format import IcebergFormat
+from penstock.formats.iceberg_orc import ICEBERG_ORC
 from penstock.prune.facts import Exact
-from penstock.prune.judge import Judgement
+from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.plan import Plan
 from penstock.spark.scan.footers import Footers
+from penstock.spark.scan.iceberg_by_name import OldTimes
 from penstock.spark.scan.iceberg_columns import Shape
 from penstock.spark.scan.iceberg_deletes import LiveDeletes, deleted_positions, deletes_listed
 from penstock.spark.scan.iceberg_footers import Footer, ids_in, read_footer
+from penstock.spark.scan.iceberg_formats import KnownFormats, in_format
 from penstock.spark.scan.iceberg_names import ABSENT, DELETED, LISTED
 from penstock.spark.scan.iceberg_nan import columns_without_nan
 from penstock.spark.scan.iceberg_partition import PartitionColumns
 from penstock.spark.scan.iceberg_shredded import MapClass
 from penstock.spark.scan.iceberg_storage import Places, spark_path
 from penstock.spark.scan.planner import as_answer, by_partition, plain_values, summary_of
-from penstock.spark.scan.relation import of_format
 from penstock.spark.scan.translate import translate
 from penstock.tables.file_metadata import with_metadata
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.scan.delete_files import Positions
+from penstock.tables.iceberg.scan.scan_plan import plan_files
 
 _PLANS, _TABLES, _BITMAPS, _FOOTERS = 8, 32, 100_000, 1_000_000
 
 
-def _as_a_set(memory: Memory, filters: Sequence[dict[str, Any]]) -> str:
-    return json.dumps(sorted(json.dumps(node, sort_keys=True) for node in filters))
+def _as_a_set(memory: Memory, filters: Sequence[dict[str, Any]], also: OldTimes | None) -> tuple[str, bool]:
+    return json.dumps(sorted(json.dumps(node, sort_keys=True) for node in filters)), also is None
 
 
 class Memory:
@@ -54,18 +57,20 @@ class Memory:
         self.table = table
         self.mapping = table.version.metadata.name_mapping()
         self.numbers = {delete.path: delete.number for delete in deletes.equality}
+        self.formats = KnownFormats(table)
         self.footers: Footers[str, Footer] = Footers(_FOOTERS)
         self._positions = Positions(table.sources.io)
         self._lock = Lock()
-        self._plans: LRUCache[str, Plan] = LRUCache(_PLANS)
+        self._plans: LRUCache[tuple[str, bool], Plan] = LRUCache(_PLANS)
         self._bitmaps: LRUCache[str, str | None] = LRUCache(_BITMAPS)
 
     @cachedmethod(attrgetter("_plans"), key=_as_a_set, lock=attrgetter("_lock"))
-    def plan(self, filters: Sequence[dict[str, Any]]) -> Plan:
-        """The plan for filters on the table's columns."""
+    def plan(self, filters: Sequence[dict[str, Any]], times: OldTimes | None) -> Plan:
+        """The plan for filters on the table's columns, with the bounds of `times`."""
         table = self.table
-        plan: Plan = table.plan(translate(filters, with_metadata(table.schema), table.context))
-        return plan
+        predicate = translate(filters, with_metadata(table.schema), table.context)
+        also = () if times is None else tuple(column for column, _ in times.columns)
+        return plan_files(table.version, table.sources, Pruner(predicate, table.context.timezone), also=also)
 
     @cachedmethod(attrgetter("_bitmaps"), key=lambda _, path, deletes: path, lock=attrgetter("_lock"))
     def deleted(self, path: str, deletes: Sequence[Any]) -> str | None:
@@ -96,6 +101,9 @@ class Branch:
     hidden: tuple[str, ...]
     maps: MapClass | None  # None: the table has no sidecars
     partition: PartitionColumns | None  # None: nobody asks how files are partitioned
+    times: OldTimes | None  # None: no files in ORC are read
+    formats: frozenset[str]  # those that any branch reads
+    refused: Mapping[str, LakeError] = field(compare=False)  # why others are not read
     places: Places = field(repr=False)
     memory: Memory = field(repr=False, compare=False)
 
@@ -111,7 +119,8 @@ class Branch:
             raise PenstockError(message, hint=f"spark.conf.set({setting!r}, 'true')")
         filters = self.shape.meanings.restore([*question["partition"], *question["data"]])
         _check_times(filters)
-        plan = self.memory.plan(filters)
+        plan = self.memory.plan(filters, self.times)
+        self.memory.formats.check(plan.judgements, self.formats, self.refused)
         own = [judgement for judgement in plan.judgements if judgement.containers.spec_id in self.specs]
         keys: list[tuple[Any, ...]] = []
         files: list[tuple[Any, ...]] = []
@@ -123,13 +132,14 @@ class Branch:
 
     def _add(self, judgement: Judgement, keys: list[tuple[Any, ...]], files: list[tuple[Any, ...]]) -> None:
         kept = self._share(judgement)
+        if not self.file_format.spark_row_index:
+            _check_positions(judgement, kept, self.file_format)
+        if self.times is not None and self.file_format is ICEBERG_ORC:
+            self.times.check(judgement, kept)
         names, sizes = judgement.containers.names, judgement.containers.sizes
         assert names is not None
         assert sizes is not None
         paths = names.take(pa.array(kept)).to_pylist()
-        own = of_format(self.file_format, paths)
-        if own is not None:
-            kept, paths = kept[own], [paths[i] for i in own]
         footers = self._footers(paths)
         if footers is not None and self.has_ids is not None:
             chosen = [i for i, footer in enumerate(footers) if footer.has_ids == self.has_ids]
@@ -143,8 +153,8 @@ class Branch:
         files += [(spark_path(p), n, 0) for p, n in zip(paths, sizes.take(pa.array(kept)).to_pylist(), strict=True)]
 
     def _share(self, judgement: Judgement) -> Any:
-        """The kept files that have deletes, or those that have none, of one kind of shredded maps."""
-        kept = judgement.kept
+        """The kept files of its format that have deletes, or those that have none, of one kind of shredded maps."""
+        kept = in_format(self.file_format, judgement, judgement.kept)
         if self.maps is not None:
             texts = judgement.containers.shredding
             assert texts is not None
@@ -192,6 +202,16 @@ class Branch:
         """The fields with a default that a file does not have, a bit for each."""
         present = ids_in(footer, self.memory.mapping)
         return sum(1 << i for i, field_id in enumerate(self.shape.flagged) if field_id not in present)
+
+
+def _check_positions(judgement: Judgement, kept: Any, file_format: IcebergFormat) -> None:
+    for i in kept.tolist():
+        if any(delete.kind != "equality" for delete in judgement.containers.deletes.get(i, ())):
+            assert judgement.containers.names is not None
+            path = judgement.containers.names[i]
+            hint = "read the table with table.arrow(), or compact the table"
+            message = f"{path} has rows deleted by position"
+            raise LakeError(f"{message}, and Spark does not number the rows of {file_format.title}", hint=hint)
 
 
 def _check_times(filters: Sequence[dict[str, Any]]) -> None:

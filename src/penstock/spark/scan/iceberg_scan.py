@@ -24,12 +24,14 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField
 
+from penstock.errors import LakeError
 from penstock.formats.file_format import IcebergFormat
-from penstock.formats.format_registry import ICEBERG_FORMATS
+from penstock.formats.iceberg_orc import ICEBERG_ORC
+from penstock.spark.scan.iceberg_by_name import OldTimes, names_in_files
 from penstock.spark.scan.iceberg_columns import Shape
 from penstock.spark.scan.iceberg_connect import connect_dataframe
 from penstock.spark.scan.iceberg_deletes import EqualityDelete, EqualityFiles, LiveDeletes, key_fields, live_deletes
-from penstock.spark.scan.iceberg_files import Branch, memory_of
+from penstock.spark.scan.iceberg_files import Branch, Memory, memory_of
 from penstock.spark.scan.iceberg_names import ABSENT, DELETED, LISTED, NUMBER, Naming, names_by_id, names_of_mapping
 from penstock.spark.scan.iceberg_partition import PartitionColumns
 from penstock.spark.scan.iceberg_shredded import map_classes, sidecar_columns
@@ -41,6 +43,9 @@ from penstock.spark.session.session import gateway_of
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.manifest.manifest_list import files_in
 
+# What Spark knows of each row's file in all formats: numbers of rows are of Parquet alone.
+_METADATA = ("file_path", "file_name", "file_size", "file_block_start", "file_block_length", "file_modification_time")
+Namings = list[tuple[Naming, bool | None]]
 _SMALL = 64 << 20  # bytes of delete files that are broadcast without asking
 _KEY, _GONE = "value of field ", "deleted value of field "
 
@@ -117,30 +122,58 @@ class Scan:
         Under another id than the relation's own, or Spark 4.0 puts it once more into the first part of a Union.
         """
         taken = any(field.name.lower() == "_metadata" for field in self.table.version.columns.schema.fields)
-        return () if taken else (F.col("_metadata").alias("_metadata"),)
+        if taken:
+            return ()
+        if all(each.spark_row_index for each in self._formats[0]):
+            return (F.col("_metadata").alias("_metadata"),)
+        return (F.struct(*(F.col(f"_metadata.{name}") for name in _METADATA)).alias("_metadata"),)
 
     def branches(self) -> Iterator[Branch]:
         """The relations, those with the most partition columns first."""
-        version, memory = self.table.version, memory_of(self.table, self.deletes)
+        version, memory = self.table.version, self._memory
         maps = map_classes(self.table) or (None,)
         states = (False, True) if self.deletes else (None,)
-        kinds = product(identity_groups(self.table), self._namings(memory.mapping), maps, ICEBERG_FORMATS, states)
-        for (values, specs), (naming, has_ids), kind, file_format, dirty in kinds:
-            fields = tuple(version.columns.schema.fields)
-            hidden = [DELETED] if dirty and self.deletes.positions else []
-            if dirty and self.deletes.equality:
-                hidden.append(LISTED)
-                fields += self._dropped_keys()
-            shape = Shape(fields, naming, values, () if kind is None else sidecar_columns(version, kind.states))
-            if shape.flagged:
-                hidden.append(ABSENT)
-            yield Branch(
-                self.table.context.timezone, shape, specs, file_format, dirty, has_ids, tuple(hidden), kind,
-                self.partition, self.places, memory,
-            )  # fmt: skip
+        read, refused = self._formats
+        names, times = frozenset(each.name for each in read), self._old_times
+        for (values, specs), file_format in product(identity_groups(self.table), read):
+            for (naming, has_ids), kind, dirty in product(read[file_format], maps, states):
+                fields = tuple(version.columns.schema.fields)
+                hidden = [DELETED] if dirty and self.deletes.positions and file_format.spark_row_index else []
+                if dirty and self.deletes.equality:
+                    hidden.append(LISTED)
+                    fields += self._dropped_keys()
+                shape = Shape(fields, naming, values, () if kind is None else sidecar_columns(version, kind.states))
+                if shape.flagged:
+                    hidden.append(ABSENT)
+                yield Branch(
+                    self.table.context.timezone, shape, specs, file_format, dirty, has_ids, tuple(hidden), kind,
+                    self.partition, times, names, refused, self.places, memory,
+                )  # fmt: skip
 
-    def _namings(self, mapping: Any) -> list[tuple[Naming, bool | None]]:
-        by_id = names_by_id(self.table.version.metadata)
+    @cached_property
+    def _memory(self) -> Memory:
+        return memory_of(self.table, self.deletes)
+
+    @cached_property
+    def _formats(self) -> tuple[dict[IcebergFormat, Namings], dict[str, LakeError]]:
+        """The formats that are read, each with the ways of naming columns, and why others are not."""
+        read, refused = {}, {}
+        for file_format in self._memory.formats.formats():
+            try:
+                read[file_format] = self._namings(file_format)
+            except LakeError as error:
+                refused[file_format.name] = error
+        return read, refused
+
+    @cached_property
+    def _old_times(self) -> OldTimes | None:
+        return OldTimes.of(self.table.version) if ICEBERG_ORC in self._formats[0] else None
+
+    def _namings(self, file_format: IcebergFormat) -> Namings:
+        version, mapping = self.table.version, self._memory.mapping
+        if not file_format.by_id:
+            return [(names_in_files(version, file_format, (*version.stored.fields, *self._dropped_keys())), None)]
+        by_id = names_by_id(version.metadata)
         return [(by_id, None)] if mapping is None else [(by_id, True), (names_of_mapping(mapping), False)]
 
     def _dropped_keys(self) -> tuple[NestedField, ...]:
@@ -225,7 +258,13 @@ class Scan:
     def _listed(self, ids: tuple[int, ...], file_format: IcebergFormat, deletes: list[EqualityDelete]) -> DataFrame:
         """The deleted keys of one set of columns, with the numbers of their files."""
         fields = key_fields(ids, self.table.version)
-        shape = Shape(tuple(fields), names_by_id(self.table.version.metadata), frozenset())
+        version = self.table.version
+        by_id = file_format.by_id
+        naming = names_by_id(version.metadata) if by_id else names_in_files(version, file_format, fields)
+        if file_format is ICEBERG_ORC and any(str(field.field_type) in ("date", "timestamptz") for field in fields):
+            message = f"equality deletes of {version.metadata.location} in ORC list dates or times"
+            raise LakeError(f"{message}, which Spark may read wrong", hint="read the table with table.arrow()")
+        shape = Shape(tuple(fields), naming, frozenset())
         key = f"{self.table.key} equality deletes on {','.join(map(str, ids))}"
         rows = self._relation(key, EqualityFiles(tuple(deletes), self.places), file_format, shape, (NUMBER,))
         listed = rows.select(

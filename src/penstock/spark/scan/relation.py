@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+import pyspark
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.errors import LakeError
 from penstock.formats.file_format import FileFormat
-from penstock.formats.format_registry import ICEBERG_FORMATS, format_of
+from penstock.formats.format_registry import ICEBERG_FORMATS
 from penstock.spark.scan.planner import RelationFiles, remember
 from penstock.spark.session.java_classes import new
 from penstock.spark.session.session import gateway_of
 
 # Spark's row-based reader looks for its setting in the session, and reads by name without a word otherwise.
-FIELD_IDS = {each.spark_field_ids: "true" for each in ICEBERG_FORMATS}
+FIELD_IDS = {each.spark_field_ids: "true" for each in ICEBERG_FORMATS if each.spark_field_ids}
 
 
 def find_field_ids(spark: SparkSession) -> None:
@@ -43,9 +46,11 @@ def _reader(gateway: Any, file_format: FileFormat) -> Any:
     """Spark's reader of a format: one that a class of ours looks after, or as it is."""
     if "." not in file_format.spark_reader:
         return new(gateway, file_format.spark_reader)
-    return new(gateway, "SparkReader", file_format.spark_reader)
-
-
-def of_format(file_format: FileFormat, paths: Sequence[str]) -> list[int] | None:
-    """The places of the files of a format; None for all, which nobody has to look at while there is one format."""
-    return None if len(ICEBERG_FORMATS) == 1 else [i for i, path in enumerate(paths) if format_of(path) is file_format]
+    try:
+        return new(gateway, "SparkReader", file_format.spark_reader)
+    except Py4JJavaError as error:
+        if "ClassNotFoundException" not in str(error):
+            raise
+        package = f"org.apache.spark:spark-{file_format.name}_2.13:{pyspark.__version__}"
+        message = f"this Spark has no reader of {file_format.title} ({file_format.spark_reader})"
+        raise LakeError(message, hint=f"add {package} to spark.jars.packages") from None

@@ -20,16 +20,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from io import BytesIO
 from typing import Any
 
 import pyarrow as pa
-from pyiceberg.avro.decoder import StreamingBinaryDecoder
-from pyiceberg.avro.encoder import BinaryEncoder
 
+from penstock.formats.avro_container import Header, PlainTypes, branches
 from penstock.formats.manifest_record import ManifestRecord
 
-_MAGIC = b"Obj\x01"
 _DATA_FILE, _PARTITION = 2, 102
 # The fields of an entry by Iceberg's ids, but `partition`, whose type is another one for every spec.
 COUNTS = pa.list_(pa.struct([("key", pa.int32()), ("value", pa.int64())]))
@@ -66,14 +63,6 @@ COLUMNS: Mapping[str, pa.DataType] = {
 
 
 @dataclass(frozen=True)
-class Header:
-    """What stands before the first block; `end` is where it ends, without the sync marker."""
-
-    meta: Mapping[str, bytes]
-    end: int
-
-
-@dataclass(frozen=True)
 class PartitionColumn:
     """One partition field in the file: its id, its column after flattening (None: always null), its logical type."""
 
@@ -91,45 +80,10 @@ class Flat:
     partition: tuple[PartitionColumn, ...]
 
 
-def read_header(data: bytes) -> Header:
-    """The metadata of an Avro file.
-
-    >>> read_header(write_header({"avro.codec": b"null"})).meta
-    {'avro.codec': b'null'}
-    """
-    decoder = StreamingBinaryDecoder(data)
-    meta: dict[str, bytes] = {}
-    try:
-        if decoder.read(len(_MAGIC)) != _MAGIC:
-            raise ValueError("it is no Avro file")
-        while count := decoder.read_int():
-            if count < 0:
-                decoder.read_int()  # the bytes of the block
-            for _ in range(abs(count)):
-                name = decoder.read_utf8()
-                meta[name] = decoder.read_bytes()
-    except (EOFError, OverflowError):
-        raise ValueError("its header is cut short") from None
-    return Header(meta, decoder.tell())
-
-
-def write_header(meta: Mapping[str, bytes]) -> bytes:
-    """A header up to its sync marker."""
-    header = BytesIO()
-    encoder = BinaryEncoder(header)
-    encoder.write(_MAGIC)
-    encoder.write_int(len(meta))
-    for name, value in meta.items():
-        encoder.write_utf8(name)
-        encoder.write_bytes(value)
-    encoder.write_int(0)
-    return header.getvalue()
-
-
 def flatten(header: Header) -> Flat | None:
     """The schema of a manifest without its nesting; None where that would change how the data is read."""
     schema = json.loads(header.meta["avro.schema"])
-    types, fields = _Types(), list[dict[str, Any]]()
+    types, fields = PlainTypes(), list[dict[str, Any]]()
     columns: list[str] = []
     partition: list[PartitionColumn] = []
     todo = [(field, _name(field)) for field in reversed(schema["fields"])]
@@ -159,7 +113,7 @@ def flatten(header: Header) -> Flat | None:
 
 def _name(field: Mapping[str, Any]) -> str | None:
     """The column that a field is; None for records, and for fields that nobody needs."""
-    is_own = field.get("name") in ManifestRecord._fields and _branches(field["type"]) == ["string"]
+    is_own = field.get("name") in ManifestRecord._fields and branches(field["type"]) == ["string"]
     return NAMES.get(_id(field), field["name"] if is_own else None)
 
 
@@ -168,41 +122,6 @@ def _id(field: Mapping[str, Any]) -> int | None:
 
 
 def _partition_column(position: int, field: Mapping[str, Any]) -> PartitionColumn:
-    kinds = _branches(field["type"])
+    kinds = branches(field["type"])
     logical = kinds[0].get("logicalType") if len(kinds) == 1 and isinstance(kinds[0], dict) else None
     return PartitionColumn(_id(field), f"p{position}" if field["type"] != "null" else None, logical)
-
-
-def _branches(kind: Any) -> list[Any]:
-    """The types that a field may have beside null."""
-    return [branch for branch in (kind if isinstance(kind, list) else [kind]) if branch != "null"]
-
-
-class _Types:
-    """Avro's types without anything that is not part of how they are written.
-
-    A named type may be defined once and be referred to later, and some writers define it every time: here each use
-    has a definition of its own, under a name of its own.
-    """
-
-    def __init__(self) -> None:
-        self._named: dict[str, Any] = {}
-        self._count = 0
-
-    def plain(self, kind: Any) -> Any:
-        if isinstance(kind, list):
-            return [self.plain(branch) for branch in kind]
-        if isinstance(kind, str) and kind in self._named:
-            return self.plain(self._named[kind])
-        if not isinstance(kind, dict):
-            return kind
-        plain = {key: self.plain(kind[key]) for key in ("type", "items", "values") if key in kind}
-        plain |= {key: kind[key] for key in ("size", "symbols") if key in kind}
-        if "fields" in kind:
-            plain["fields"] = [{"name": f["name"], "type": self.plain(f["type"])} for f in kind["fields"]]
-        if "name" in kind:
-            names = [kind["name"], f"{kind['namespace']}.{kind['name']}"] if "namespace" in kind else [kind["name"]]
-            self._named |= dict.fromkeys(names, kind)
-            self._count += 1
-            plain["name"] = f"type{self._count}"
-        return plain

@@ -21,8 +21,9 @@ from pyiceberg.typedef import EMPTY_DICT
 from pyiceberg.utils.decimal import decimal_to_bytes
 from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
+from penstock.formats.avro_container import Header
 from penstock.formats.manifest_record import ManifestRecord
-from penstock.tables.iceberg.manifest.avro import BOUNDS, COLUMNS, COUNTS, NAMES, Header, PartitionColumn
+from penstock.tables.iceberg.manifest.avro import BOUNDS, COLUMNS, COUNTS, NAMES, PartitionColumn
 
 _SYNC = 16
 _STORED = {

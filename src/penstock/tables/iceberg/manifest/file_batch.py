@@ -20,7 +20,7 @@ from cachetools import LRUCache, cachedmethod
 from pyiceberg.types import IcebergType
 
 from penstock.expr.tree import Column, Expr
-from penstock.formats.format_registry import iceberg_format
+from penstock.formats.format_registry import DEFAULT, iceberg_format
 from penstock.formats.manifest_record import LOGICAL, SHREDDING, read_sidecar_record
 from penstock.maps.shredded_file import State, state_of
 from penstock.maps.sidecar_columns import Sidecar, value_type
@@ -61,10 +61,14 @@ class FileBatch:
         return sum(part.count for part in self.parts)
 
     @cached_property
+    def formats(self) -> frozenset[str]:
+        """The formats of the files, in lower case."""
+        return frozenset[str]().union(*(part.formats for part in self.parts))
+
+    @cached_property
     def is_readable(self) -> bool:
         """Whether all files are of a known format."""
-        names = pc.unique(self.column("file_format")).to_pylist()
-        return all(name is None or iceberg_format(name) is not None for name in names)
+        return all(iceberg_format(name) is not None for name in self.formats)
 
     def column(self, name: str) -> pa.Array:
         return self._once(("column", name), lambda: _joined([part.column(name) for part in self.parts]))
@@ -116,7 +120,8 @@ class FileBatch:
             facts += metadata_facts(names.to_pylist(), sizes)
         rows = _where(pc.greater_equal(self.column("record_count"), 0), self.column("record_count"))
         shredding = self.column(SHREDDING)
-        return Containers(self.count, facts, names, rows, sizes, self.spec.spec_id, shredding)
+        formats = None if self.formats <= {DEFAULT.name} else self.column("file_format")
+        return Containers(self.count, facts, names, rows, sizes, self.spec.spec_id, shredding, formats)
 
     def _exact(self, spec_field: SpecField) -> Exact | None:
         values = self.partition(spec_field)

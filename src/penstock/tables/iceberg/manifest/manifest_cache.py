@@ -85,6 +85,13 @@ class ManifestCache:
             list(map(read, missing))
         return [each for each in entries if each is not None]
 
+    def in_memory(self, manifests: Sequence[ManifestFile], io: FileIO) -> list[ManifestEntries]:
+        """Those of some manifests that are there without reading any."""
+        keys = [self._key(manifest, io) for manifest in manifests]
+        with self._lock:
+            kept = [self._kept.get(key) for key in keys]
+        return [each for each in kept if each is not None]
+
     def _key(self, manifest: ManifestFile, io: FileIO) -> bytes:
         """The key of a manifest, which is made once for each object that a manifest list gave."""
         known = self._keys.get(id(manifest))

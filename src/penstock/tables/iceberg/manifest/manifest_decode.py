@@ -16,13 +16,9 @@ not read, and bounds stay bytes: what they mean depends on the type a column has
 
 from __future__ import annotations
 
-import itertools
 import json
-import os
-import tempfile
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any
+from io import BytesIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,23 +27,13 @@ from pyiceberg.manifest import ManifestFile
 from pyiceberg.partitioning import PARTITION_FIELD_ID_START
 
 from penstock.errors import LakeError, PenstockError, StorageError
+from penstock.formats.avro_container import BATCH, Header, decode_blocks, read_header
 from penstock.storage.redaction import one_line
-from penstock.tables.iceberg.manifest.avro import (
-    COLUMNS,
-    Flat,
-    Header,
-    PartitionColumn,
-    flatten,
-    read_header,
-    write_header,
-)
+from penstock.tables.iceberg.manifest.avro import COLUMNS, Flat, PartitionColumn, flatten
 from penstock.tables.iceberg.manifest.entrywise import Read, read_entrywise
 
 FIELD_ID, MISSING = b"field-id", b"missing"
 _NEWEST = 3
-_BATCH = 1 << 16  # entries
-_TURN = 64  # manifests
-_decoded = itertools.count()
 _EXISTING, _ADDED, _DELETED = 0, 1, 2
 _CONTENTS = {0: {0}, 1: {1, 2}}  # data files; position and equality deletes
 _STORED = {
@@ -115,18 +101,6 @@ def _wrong_size(entries: pa.Table, manifest: ManifestFile, data: bytes) -> str |
     return None
 
 
-@lru_cache(maxsize=1)
-def _context(turn: int) -> tuple[Any, int]:
-    """One context for many manifests, which takes threads and files of ever new names; and the process that made it.
-
-    It keeps something of every file that it has read, so after a while another one takes its turn.
-    """
-    from datafusion import SessionConfig, SessionContext
-
-    # One manifest is one stream, and mostly one batch, which need not be put together; several are read by threads.
-    return SessionContext(SessionConfig().with_target_partitions(1).with_batch_size(_BATCH)), os.getpid()
-
-
 def _read_fast(header: Header, data: bytes) -> Read | None:
     """The manifest by DataFusion; None where it or the flattening gives up, for whatever reason."""
     try:
@@ -143,24 +117,13 @@ def _read_fast(header: Header, data: bytes) -> Read | None:
 
 
 def _decode(flat: Flat, header: Header, data: bytes) -> pa.Table:
-    context, owner = _context(next(_decoded) // _TURN)
-    if owner != os.getpid():
-        raise RuntimeError("DataFusion's threads are not there after a fork: it would wait for them for ever")
-    meta = {"avro.schema": flat.schema.encode(), "avro.codec": header.meta.get("avro.codec", b"null")}
-    handle, path = tempfile.mkstemp(prefix="penstock-", suffix=".avro")
-    try:
-        with open(handle, "wb") as file:
-            file.write(write_header(meta))
-            file.write(memoryview(data)[header.end :])
-        names = [*flat.columns, *(p.name for p in flat.partition if p.name is not None)]
-        return context.read_avro(path).select(*names).to_arrow_table()
-    finally:
-        os.unlink(path)
+    names = [*flat.columns, *(p.name for p in flat.partition if p.name is not None)]
+    return decode_blocks(flat.schema, header, BytesIO(memoryview(data)[header.end :]), names)
 
 
 def _compact(table: pa.Table) -> pa.Table:
     """A small manifest in buffers of its own size: those of DataFusion keep room for a whole batch."""
-    return table if table.num_rows > _BATCH // 8 else table.take(pa.array(range(table.num_rows), pa.int64()))
+    return table if table.num_rows > BATCH // 8 else table.take(pa.array(range(table.num_rows), pa.int64()))
 
 
 def _array(table: pa.Table, name: str) -> pa.Array:

@@ -24,10 +24,10 @@ from pyiceberg.manifest import (
 
 from penstock.errors import LakeError
 from penstock.expr.types import is_float
+from penstock.formats.avro_container import read_header
 from penstock.prune.containers import Containers
 from penstock.prune.facts import Bounds, Fact
 from penstock.storage.storage import clear_read_errors
-from penstock.tables.iceberg.manifest.avro import read_header
 from penstock.tables.iceberg.manifest.bounds import decode_bounds
 from penstock.tables.iceberg.manifest.entrywise import read_records
 from penstock.tables.iceberg.metadata.version import Spec, SpecField

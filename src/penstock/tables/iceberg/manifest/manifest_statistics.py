@@ -61,6 +61,12 @@ class ManifestEntries:
             return column.chunk(0)
         return self._once(("column", name), column.combine_chunks)
 
+    @property
+    def formats(self) -> frozenset[str]:
+        """The formats of the files, in lower case."""
+        names = self._once("formats", lambda: pc.unique(self.column("file_format")))
+        return frozenset(name.lower() for name in names.to_pylist())
+
     def partition(self, position: int, to: pa.DataType) -> pa.Array | None:
         """The partition's values at a position of the spec; None where they cannot be given exactly in this type."""
         return self._once(("partition", position, to), lambda: self._partition(position, to))

@@ -36,7 +36,7 @@ from penstock.errors import LakeError
 from penstock.expr.kernels.physical import from_arrow, row_codes
 from penstock.expr.kernels.vector import Mask
 from penstock.formats.file_format import AS_STORED
-from penstock.formats.format_registry import TITLES, iceberg_format
+from penstock.formats.format_registry import DEFAULT, iceberg_format
 from penstock.prune.delete_file import DeleteFile
 from penstock.storage.storage import clear_read_errors
 from penstock.tables.iceberg.manifest.file_batch import FileBatch
@@ -190,7 +190,7 @@ class Positions:
         file_format = iceberg_format(delete.format)
         if file_format is None:
             message = f"position deletes in {delete.format} are not supported ({delete.path})"
-            raise LakeError(message, hint=f"rewrite the table's delete files as {TITLES}")
+            raise LakeError(message, hint=f"rewrite the table's delete files as {DEFAULT.title}")
         with self._open(delete) as file:
             return _by_path(file_format.open(file, AS_STORED).read(["file_path", "pos"]))
 

@@ -28,7 +28,8 @@ from penstock.errors import CLIENT_ERRORS, LakeError, MissingError
 from penstock.expr.kernels.evaluate import as_type
 from penstock.expr.kernels.vector import Mask
 from penstock.expr.tree import Expr, Lookup, column_of, terms_of
-from penstock.formats.format_registry import iceberg_format_of
+from penstock.formats.file_format import IcebergFormat
+from penstock.formats.format_registry import DEFAULT, TITLES, iceberg_format
 from penstock.maps.map_entries import build_maps, entries_of
 from penstock.maps.shredded_file import ShreddedFile
 from penstock.prune.delete_file import DeleteFile
@@ -37,6 +38,7 @@ from penstock.storage.redaction import one_line
 from penstock.tables.iceberg.manifest.bounds import uuid_text
 from penstock.tables.iceberg.metadata.version import Version
 from penstock.tables.iceberg.scan.delete_files import DAMAGED, Positions, listed
+from penstock.tables.iceberg.scan.file_columns import read_columns
 from penstock.tables.iceberg.scan.int96 import read_int96_as_microseconds
 from penstock.tables.iceberg.scan.null_lists import keep_null_lists
 from penstock.tables.source import Keys, matching_rows
@@ -111,7 +113,7 @@ class Reader:
         """The rows of one file that are not deleted, as they are stored, and which of all rows they are."""
         equality = [delete for delete in task.deletes if delete.kind == "equality"]
         schema = self._schema(names, {i for delete in equality for i in delete.equality_ids}, task)
-        table = self._read(task.path, task, schema, first)
+        table = self._read(task.path, task.format, task, schema, first)
         alive = np.ones(table.num_rows, np.bool_)
         gone = self._positions.of(task.path, task.deletes)
         if gone:
@@ -147,29 +149,42 @@ class Reader:
             raise LakeError(f"equality deletes on nested columns are not supported (field ids {sorted(missing)})")
         return Schema(*(f.model_copy(update={"required": f.required and f.field_id not in filled_in}) for f in fields))
 
-    def _read(self, path: str, task: FileTask | None, schema: Schema, first: int | None = None) -> pa.Table:
-        from pyiceberg.io.pyarrow import ArrowScan
-        from pyiceberg.table import FileScanTask
-
+    def _read(
+        self, path: str, form: str | None, task: FileTask | None, schema: Schema, first: int | None = None
+    ) -> pa.Table:
         keep_null_lists()
         read_int96_as_microseconds()
-        scan = ArrowScan(self._version.metadata, self._io, schema, AlwaysTrue(), limit=first)
+        file_format = DEFAULT if form is None else iceberg_format(form)
+        if file_format is None:
+            raise LakeError(f"{path} is a file in {form}, and only {TITLES} are supported")
+        file = self._data_file(path, file_format, task)
         try:
-            rows = scan.to_table([FileScanTask(self._data_file(path, task))])
+            return self._columns(file_format, file, schema, first)
         except FileNotFoundError:
             raise MissingError(f"{path} does not exist", hint=DAMAGED) from None
+        except LakeError as error:
+            raise LakeError(f"{path} cannot be read: {error.message}", hint=error.hint) from None
         except CLIENT_ERRORS as error:
             message = one_line(error)
             unmapped = any(words in message for words in _UNMAPPED)
             raise LakeError(f"{path} cannot be read: {message}", hint=_MAPPING_HINT if unmapped else DAMAGED) from error
-        return rows
 
-    def _data_file(self, path: str, task: FileTask | None) -> DataFile:
+    def _columns(self, file_format: IcebergFormat, file: DataFile, schema: Schema, first: int | None) -> pa.Table:
+        from pyiceberg.io.pyarrow import ArrowScan
+        from pyiceberg.table import FileScanTask
+
+        metadata = self._version.metadata
+        if file_format is not DEFAULT:
+            rows = read_columns(file_format, file, schema, metadata, self._io)
+            return rows if first is None else rows.slice(0, first)
+        return ArrowScan(metadata, self._io, schema, AlwaysTrue(), limit=first).to_table([FileScanTask(file)])
+
+    def _data_file(self, path: str, file_format: IcebergFormat, task: FileTask | None) -> DataFile:
         values = [] if task is None else [_as_stored(value, kind) for value, kind in self.partition(task)]
         file = DataFile.from_args(
             content=DataFileContent.DATA,
             file_path=path,
-            file_format=FileFormat[iceberg_format_of(path).name.upper()],
+            file_format=FileFormat[file_format.name.upper()],
             partition=Record(*values),
         )
         # A delete file is of no spec here: PyIceberg looks the spec up for any file, and must not fill in values.
@@ -179,7 +194,7 @@ class Reader:
     def _deleted(self, delete: DeleteFile, schema: Schema) -> pa.Table:
         if delete.path not in self._equality:
             fields = [schema.find_field(i) for i in delete.equality_ids]
-            self._equality[delete.path] = self._read(delete.path, None, Schema(*fields))
+            self._equality[delete.path] = self._read(delete.path, delete.format, None, Schema(*fields))
         return self._equality[delete.path]
 
 

@@ -23,7 +23,7 @@ from pyiceberg.manifest import ManifestFile
 from penstock.errors import LakeError
 from penstock.expr.kernels.physical import mask_of
 from penstock.expr.tree import Column, Expr, Literal, Lookup, terms_of, walk
-from penstock.formats.format_registry import TITLES, iceberg_format
+from penstock.formats.format_registry import DEFAULT, TITLES, iceberg_format
 from penstock.maps.shredded_file import ShreddedFile
 from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.plan import Plan, count, make_plan
@@ -214,8 +214,8 @@ def _check_formats(batch: FileBatch, judgement: Judgement) -> None:
     kinds = batch.column("file_format")
     for i in judgement.kept.tolist():
         if iceberg_format(kinds[i].as_py()) is None:
-            message = f"{batch.column('file_path')[i]} is a file in {kinds[i]}, and only {TITLES} is supported"
-            raise LakeError(message, hint=f"rewrite the table's data files as {TITLES}, or filter them out")
+            message = f"{batch.column('file_path')[i]} is a file in {kinds[i]}, and only {TITLES} are supported"
+            raise LakeError(message, hint=f"rewrite the table's data files as {DEFAULT.title}, or filter them out")
 
 
 def _batches(version: Version, sources: Sources, manifests: Sequence[ManifestFile]) -> list[FileBatch]:
