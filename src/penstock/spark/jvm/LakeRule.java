@@ -45,6 +45,8 @@ public class LakeRule extends Rule {
   private static final String FILE = "file of the row";
   private static final String PLACE = "place of the row";
   private static final String OPERATION = "operation on the row";
+  static final int REMOVED = 1; // operations, as Spark numbers them
+  static final int ADDED = 3;
   private static final ObjectMapper MAPPER = new ObjectMapper();
 
   public Object apply(Object plan) {
@@ -157,7 +159,7 @@ public class LakeRule extends Rule {
     return false;
   }
 
-  private static boolean reads(LogicalPlan plan, LakeTable target) {
+  static boolean reads(LogicalPlan plan, LakeTable target) {
     LakeTable table = table(plan);
     if (table != null && table.name().equals(target.name())) {
       return true;
@@ -289,6 +291,15 @@ public class LakeRule extends Rule {
     }
     try {
       return MAPPER.writeValueAsString(statement);
+    } catch (java.io.IOException error) {
+      throw new IllegalStateException(error);
+    }
+  }
+
+  /** What kind of statement a carrier has. */
+  static String kind(String statement) {
+    try {
+      return Message.text(MAPPER.readTree(statement), "kind");
     } catch (java.io.IOException error) {
       throw new IllegalStateException(error);
     }
