@@ -257,7 +257,13 @@ public class LakeRule extends Rule {
     String kind = command.toLowerCase(java.util.Locale.ROOT);
     LakeTable carrier = table(relation).carrying(statement(kind, isDelete ? delta.condition() : null));
     // The target stays a table in what Python executes, so that it can be narrowed, and loaded again.
-    return Copies.append((DataSourceV2Relation) Copies.with(relation, 0, carrier), replaced(query), query);
+    LogicalPlan shown = MergeParts.of(query, table(relation), kind) == null ? replaced(query) : nothing(query);
+    return Copies.append((DataSourceV2Relation) Copies.with(relation, 0, carrier), shown, query);
+  }
+
+  /** No rows in the place of those that may never be computed: Spark would optimize in vain what computes them. */
+  private static LogicalPlan nothing(LogicalPlan query) {
+    return new LocalRelation(query.output(), PlannedFiles.seq(new ArrayList()), false, scala.Option.empty());
   }
 
   private static void add(ArrayList columns, Seq rows, int place, String name) {
@@ -279,7 +285,8 @@ public class LakeRule extends Rule {
   private static LogicalPlan carried(
       DataSourceV2Relation relation, LakeTable table, String kind, Expression condition, LogicalPlan query) {
     LakeTable carrier = table.carrying(statement(kind, condition));
-    return Copies.append((DataSourceV2Relation) Copies.with(relation, 0, carrier), query, query);
+    LogicalPlan shown = MergeParts.of(query, table, kind) == null ? query : nothing(query);
+    return Copies.append((DataSourceV2Relation) Copies.with(relation, 0, carrier), shown, query);
   }
 
   private static String statement(String kind, Expression condition) {

@@ -124,9 +124,8 @@ public class LakeWrite implements SupportsOverwriteV2, V1Write, InsertableRelati
 
   /** A merge that may be done without a join; null for what is none. */
   private MergeParts parts(LogicalPlan plan, LakeTable version) {
-    String kind = statement == null ? "" : LakeRule.kind(statement);
-    boolean isMerge = kind.equals("merge") || kind.equals("insert");
-    return isMerge && mode.equals("append") ? MergeParts.of(plan, version, kind) : null;
+    boolean isStatement = statement != null && mode.equals("append");
+    return isStatement ? MergeParts.of(plan, version, LakeRule.kind(statement)) : null;
   }
 
   private static Dataset narrowed(Narrowed narrowed, LogicalPlan plan, Dataset rows) {

@@ -53,6 +53,9 @@ public class MergeParts {
   /** The parts of a merge into a table; null where something is not known of it. */
   public static MergeParts of(LogicalPlan plan, LakeTable table, String kind) {
     MergeParts parts = new MergeParts(table);
+    if (!kind.equals("merge") && !kind.equals("insert")) {
+      return null;
+    }
     try {
       parts.take(plan, kind.equals("merge"));
       return parts;
