@@ -267,9 +267,16 @@ public class MergeParts {
     return !expression.references().intersect(target.outputSet()).isEmpty();
   }
 
+  /** The name that the table has for a column, which a statement may write in other case. */
   private String targetName(AttributeReference column) {
-    known(Arrays.asList(table.schema.fieldNames()).contains(column.name()));
-    return column.name();
+    for (Object own : Seqs.list(target.output())) {
+      if (((Attribute) own).exprId().equals(column.exprId())) {
+        String name = ((Attribute) own).name();
+        known(Arrays.asList(table.schema.fieldNames()).contains(name));
+        return name;
+      }
+    }
+    throw new NotKnown();
   }
 
   private String text(Expression expression) {
