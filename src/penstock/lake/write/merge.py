@@ -59,7 +59,7 @@ class Merge(RowChange):
     matched: tuple[Clause, ...] = ()
     not_matched: tuple[Clause, ...] = ()
     by_source: tuple[Clause, ...] = ()
-    also: Expr | None = None  # what else is true of two rows that meet
+    also: Expr | None = field(default=None, kw_only=True)  # what else is true of two rows that meet
 
     def validate(self, table: IcebergTable) -> None:
         """An error when a row of the table is met by several rows of the source."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -45,7 +45,7 @@ class _NotHere(Exception):
 class StatedMerge(Merge):
     """A merge that a statement of SQL has asked for."""
 
-    reads_target: bool = False  # for its source, too
+    reads_target: bool = field(default=False, kw_only=True)  # for its source, too
 
     @property
     def is_append(self) -> bool:
@@ -105,8 +105,16 @@ class FewRows:
         base, keys = self.base, keys_of(source, self.keys)
         if self.also is not None and len(keys.repeated):
             return False
-        clauses = {"matched": self.matched, "not_matched": self.not_matched, "also": self.also}
-        merge = StatedMerge(source, keys, base.schema, base.context, **clauses, reads_target=self.reads_target)
+        merge = StatedMerge(
+            source,
+            keys,
+            base.schema,
+            base.context,
+            self.matched,
+            self.not_matched,
+            also=self.also,
+            reads_target=self.reads_target,
+        )
         try:
             change_once(base, prepare(base), merge, {}, command="merge")
         except (EvaluationError, _NotHere):
