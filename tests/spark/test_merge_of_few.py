@@ -27,7 +27,8 @@ ROWS = """SELECT * FROM VALUES
     (2L, 'b', 20, double('NaN'), 2.50, TIMESTAMP'2026-10-25 01:30:00Z', DATE'2026-01-01', X'', NULL, NULL),
     (3L, NULL, 30, 1.5D, NULL, NULL, NULL, NULL, map('b', NULL), named_struct('x', NULL, 'y', 'x')),
     (4L, 'a', NULL, NULL, -1.00, TIMESTAMP'1900-01-01 00:00:00Z', DATE'2026-01-02', X'FF', map(), NULL),
-    (NULL, 'null', 0, -2.0D, 0.00, NULL, NULL, NULL, NULL, NULL), (7L, 'c', 70, 7.0D, NULL, NULL, NULL, NULL, NULL, NULL)
+    (NULL, 'null', 0, -2.0D, 0.00, NULL, NULL, NULL, NULL, NULL),
+    (7L, 'c', 70, 7.0D, NULL, NULL, NULL, NULL, NULL, NULL)
     AS v(id, app, n, price, d, ts, day, raw, m, s)"""
 SOURCE = """SELECT * FROM VALUES
     (100, 1L, 'a', -0.0D, CAST(1.50 AS decimal(9,2)), TIMESTAMP'2026-10-25 00:30:00Z', DATE'1969-12-31', X'00'),
