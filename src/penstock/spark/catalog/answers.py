@@ -216,6 +216,7 @@ class Catalog:
         frame = self._questions.held(request["rows"])
         rows = DataFrame(frame, self._session(frame.sparkSession()))
         opened = _version(request)
+        opened.for_writing()
         merge = opened.merge(request["parts"], request["schema"])
         wait_for_others(opened.name, request["attempt"], "nothing was changed; try again when they are done")
         try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -45,8 +45,6 @@ class _NotHere(Exception):
 class StatedMerge(Merge):
     """A merge that a statement of SQL has asked for."""
 
-    reads_target: bool = field(default=False, kw_only=True)  # for its source, too
-
     @property
     def is_append(self) -> bool:
         """One that only inserts is an INSERT to Spark, and to streams."""
@@ -60,8 +58,8 @@ class StatedMerge(Merge):
             raise _NotHere from None
 
     def files_read(self, table: IcebergTable) -> FilesRead:
-        """All files where the source has read the table: which of them it has read is not known."""
-        return all_files(table) if self.reads_target else super().files_read(table)
+        """All files: the source may have read the table, too."""
+        return all_files(table)
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,6 @@ class FewRows:
     matched: tuple[Clause, ...]
     not_matched: tuple[Clause, ...]
     also: Expr | None
-    reads_target: bool
 
     @classmethod
     def of(cls, base: IcebergTable, parts: Parts, source: pa.Schema) -> FewRows | None:
@@ -88,7 +85,6 @@ class FewRows:
                 tuple(_clause(each, base, sides) for each in parts["matched"]),
                 tuple(_clause(each, base, sides) for each in parts["not matched"]),
                 _all(tuple(_expression(each, sides, base.context) for each in parts["also"])),
-                parts["reads target"],
             )
         except _NotHere:
             return None
@@ -105,16 +101,8 @@ class FewRows:
         base, keys = self.base, keys_of(source, self.keys)
         if self.also is not None and len(keys.repeated):
             return False
-        merge = StatedMerge(
-            source,
-            keys,
-            base.schema,
-            base.context,
-            self.matched,
-            self.not_matched,
-            also=self.also,
-            reads_target=self.reads_target,
-        )
+        clauses = (self.matched, self.not_matched)
+        merge = StatedMerge(source, keys, base.schema, base.context, *clauses, also=self.also)
         try:
             change_once(base, prepare(base), merge, {}, command="merge")
         except (EvaluationError, _NotHere):

@@ -137,7 +137,6 @@ class TableVersion:
 
     def merge(self, parts: Mapping[str, Any], source: str) -> FewRows | None:
         """A merge that can be done without a join; None where it is left to Spark."""
-        self.for_writing()
         columns = source_schema(source)
         if columns is None or not isinstance(self.table, IcebergTable):
             return None

@@ -159,7 +159,7 @@ public class LakeRule extends Rule {
     return false;
   }
 
-  static boolean reads(LogicalPlan plan, LakeTable target) {
+  private static boolean reads(LogicalPlan plan, LakeTable target) {
     LakeTable table = table(plan);
     if (table != null && table.name().equals(target.name())) {
       return true;

@@ -59,7 +59,7 @@ public class MergeParts {
     try {
       parts.take(plan, kind.equals("merge"));
       return parts;
-    } catch (NotKnown reason) {
+    } catch (RuntimeException reason) { // `NotKnown`, or a plan that is like no other: then Spark knows more of it
       return null;
     }
   }
@@ -108,7 +108,6 @@ public class MergeParts {
       description.put("matched", clauses(rows, rows.matchedInstructions(), above, plan, isMerge));
       description.put("not matched", clauses(rows, rows.notMatchedInstructions(), above, plan, isMerge));
     }
-    description.put("reads target", Boolean.valueOf(LakeRule.reads(source, table)));
   }
 
   private static LogicalPlan belowProjects(LogicalPlan plan, ArrayList projects) {
