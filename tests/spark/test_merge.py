@@ -355,9 +355,8 @@ def test_keys_of_a_dataframe_find_their_files(
     assert table.count("n >= 100") == len(keys) - nulls
 
 
-def after_another(write: Callable[..., Any], other: Callable[[], Any]) -> Callable[..., Any]:
+def after_another(write: Callable[..., Any], waiting: list[Callable[[], Any]]) -> Callable[..., Any]:
     """What writes, after another writer has committed once."""
-    waiting = [other]
 
     def slow(*arguments: Any) -> Any:
         while waiting:
@@ -367,10 +366,12 @@ def after_another(write: Callable[..., Any], other: Callable[[], Any]) -> Callab
     return slow
 
 
+@pytest.mark.parametrize("few", [100_000, -1])
 @pytest.mark.parametrize("level", ["serializable", "snapshot"])
 def test_a_merge_in_sql_that_only_inserts_meets_rows_that_others_add_meanwhile(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: str
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: str, few: int
 ) -> None:
+    monkeypatch.setattr(merge_frames, "_FEW_ROWS", few)
     lake = penstock.connect(tmp_path / "lake")
     table = lake.create_table("web.once", "id bigint, v string", properties={"write.merge.isolation-level": level})
     table.append(pa.table({"id": [1], "v": ["old"]}))
@@ -386,8 +387,10 @@ def test_a_merge_in_sql_that_only_inserts_meets_rows_that_others_add_meanwhile(
     ]
     for merge in merges:
         table.overwrite(pa.table({"id": [1], "v": ["old"]}))
-        slow = after_another(writes.produce, lambda: reopened().append(pa.table({"id": [2], "v": ["other"]})))
+        others = [lambda: reopened().append(pa.table({"id": [2], "v": ["other"]}))]
+        slow = after_another(writes.produce, others)
         with monkeypatch.context() as patch:
+            patch.setattr(writes, "change_files", after_another(writes.change_files, others))
             patch.setattr(writes, "produce", slow)
             patch.setattr(computed_changes, "produce", slow)
             patch.setattr(computed_changes, "_COLLECTED_ROWS", 0)

@@ -75,6 +75,11 @@ def bind(expr: Expr, schema: pa.Schema, context: Context | None = None, text: st
     return binder.boolean(fold(expr, binder.visit))
 
 
+def bind_tree(expr: Expr, schema: pa.Schema, context: Context) -> Expr:
+    """Bind a tree of any type to a schema of normalised types."""
+    return fold(expr, _Binder(schema, context, None).visit)
+
+
 @dataclass(frozen=True, slots=True)
 class _Binder:
     schema: pa.Schema

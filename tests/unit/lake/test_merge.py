@@ -10,7 +10,9 @@ import pytest
 
 import penstock
 from penstock.errors import EvaluationError, LakeError, PredicateError, SchemaError
-from penstock.lake.write import rewrite
+from penstock.expr.kernels.evaluate import filter_mask
+from penstock.expr.tree import Or
+from penstock.lake.write import merge_keys, rewrite
 from penstock.lake.write.rewrite import Rewrite
 from penstock.tables.iceberg.scan.reader import Reader
 from tests.fixtures.managed_tables import files_below
@@ -210,6 +212,38 @@ def test_keys_of_floats_meet_as_in_spark(tmp_path: Path, kind: str) -> None:
     result = table.upsert(source, on="k")
     assert (result.rows_added, result.rows_updated) == (1, 2)
     assert sorted(table.arrow().column("n").to_pylist()) == [3, 10, 20, 30]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([-(2**63), -7, -6, 5, 90, 91, 92, 2**63 - 1]),
+        pa.array([-128, -1, 0, 1, 127, None], pa.int8()),
+        pa.array([-1, 0, 19_000], pa.date32()),
+        pa.array([0, 1, 2, 10**15], pa.timestamp("us", tz="UTC")),
+        pa.array(["a", "b", "z"]),
+        pa.array([-1.5, 0.0, float("nan")]),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_many_keys_are_looked_for_by_ranges_without_the_widest_gaps(
+    values: pa.Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merge_keys, "_MOST_VALUES", 2)
+    for most in (1, 3, 50):
+        monkeypatch.setattr(merge_keys, "_MOST_RANGES", most)
+        predicate = merge_keys.MergeKeys(pa.table({"k": values})).predicate()
+        assert filter_mask(predicate, pa.table({"k": values})).drop_null().to_pylist() == [True] * len(
+            values.drop_null()
+        )
+        ranges = len(predicate.children) if isinstance(predicate, Or) else 1
+        assert ranges <= most
+        assert ranges > 1 or most == 1 or str(values.type) in ("string", "double")
+    if values.type == pa.int64():
+        monkeypatch.setattr(merge_keys, "_MOST_RANGES", 4)
+        predicate = merge_keys.MergeKeys(pa.table({"k": values})).predicate()
+        between = pa.table({"k": [-(2**63) + 1, -8, 0, 40, 93, 2**63 - 2]})
+        assert filter_mask(predicate, between).to_pylist() == [False, False, True, False, False, False]
 
 
 def test_another_writer_in_between_is_merged_too(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:

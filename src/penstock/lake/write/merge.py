@@ -26,7 +26,7 @@ from penstock.expr.bind import Context
 from penstock.expr.kernels.evaluate import filter_mask
 from penstock.expr.kernels.physical import mask_of
 from penstock.expr.kernels.vector import Mask
-from penstock.expr.tree import TRUE, Column, Expr, Or, fold, rebuild
+from penstock.expr.tree import TRUE, And, Column, Expr, Or, fold, rebuild, walk
 from penstock.lake.write.assignments import Assignments
 from penstock.lake.write.merge_keys import MergeKeys
 from penstock.lake.write.removal import columns_in
@@ -59,6 +59,7 @@ class Merge(RowChange):
     matched: tuple[Clause, ...] = ()
     not_matched: tuple[Clause, ...] = ()
     by_source: tuple[Clause, ...] = ()
+    also: Expr | None = field(default=None, kw_only=True)  # what else is true of two rows that meet
 
     def validate(self, table: IcebergTable) -> None:
         """An error when a row of the table is met by several rows of the source."""
@@ -77,7 +78,7 @@ class Merge(RowChange):
 
     def find(self, table: IcebergTable) -> PlannedChange:
         """The files that may have a row that the source meets, or that a clause of the third kind is about."""
-        predicate = self.keys.predicate()
+        predicate = self._predicate()
         if self.by_source:
             about = [TRUE if clause.condition is None else clause.condition for clause in self.by_source]
             predicate = TRUE if TRUE in about else Or((predicate, *about))
@@ -92,11 +93,12 @@ class Merge(RowChange):
     def first_columns(self) -> Sequence[str]:
         """The keys, and what clauses of the third kind ask for."""
         about = [clause.condition for clause in self.by_source if clause.condition is not None]
-        return [*self.keys.names, *(name for name in columns_in(*about) if name not in self.keys.names)]
+        names = dict.fromkeys([*self.keys.names, *columns_in(*about), *self._columns_of_also()])
+        return list(names)
 
     def glance(self, rows: pa.Table) -> Effect | None:
         """No row is met, or no clause is about those that are."""
-        codes = self.keys.meet(rows)
+        codes = self._meet(rows)
         met = codes >= 0
         if (self.matched and met.any()) or (self.by_source and self._is_about(rows.filter(pa.array(~met)))):
             return None
@@ -104,7 +106,7 @@ class Merge(RowChange):
 
     def effect(self, rows: pa.Table, file: RowsOfFile) -> Effect:
         """What the clauses make of the rows of a file."""
-        codes = self.keys.meet(rows)
+        codes = self._meet(rows)
         met = np.flatnonzero(codes >= 0)
         work = _Work(rows, self.context.timezone)
         if self.matched and len(met):
@@ -127,6 +129,26 @@ class Merge(RowChange):
             missing = {each.name: pa.nulls(taken.num_rows, each.type) for each in self.schema}
             parts.append(pa.table({name: columns.get(name, nulls) for name, nulls in missing.items()}))
         return [part for part in parts if part.num_rows]
+
+    def _meet(self, rows: pa.Table) -> Places:
+        """The number of the key that each row meets; -1 where it meets none."""
+        codes = self.keys.meet(rows)
+        met = np.flatnonzero(codes >= 0)
+        if self.also is not None and len(met):
+            source = self.source.take(pa.array(self.keys.source_rows(codes[met])))
+            sides = _joined(rows.take(pa.array(met)), source)
+            codes[met[~mask_of(filter_mask(self.also, sides, self.context.timezone))]] = -1
+        return codes
+
+    def _predicate(self) -> Expr:
+        """What rows of the table that are met fulfil."""
+        parts = self.also.children if isinstance(self.also, And) else () if self.also is None else (self.also,)
+        alone = [of_target(part) for part in parts if _sides_in(part) == {TARGET}]
+        return And((self.keys.predicate(), *alone)) if alone else self.keys.predicate()
+
+    def _columns_of_also(self) -> Sequence[str]:
+        columns = [] if self.also is None else [node for node in walk(self.also) if isinstance(node, Column)]
+        return [column.path[1] for column in columns if column.path[0] == TARGET and len(column.path) > 1]
 
     def _is_about(self, rows: pa.Table) -> bool:
         return any(_chosen(clause, rows, self.context.timezone).any() for clause in self.by_source)
@@ -224,6 +246,10 @@ def _chosen(clause: Clause, rows: pa.Table, zone: str) -> Mask:
     if clause.condition is None:
         return np.ones(rows.num_rows, np.bool_)
     return mask_of(filter_mask(clause.condition, rows, zone))
+
+
+def _sides_in(expression: Expr) -> set[str]:
+    return {node.path[0] for node in walk(expression) if isinstance(node, Column)}
 
 
 def _files(table: IcebergTable, predicate: Expr) -> tuple[FileTask, ...]:

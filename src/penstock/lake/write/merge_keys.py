@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 
 from penstock.expr.kernels.physical import from_arrow
 from penstock.expr.kernels.vector import Mask
-from penstock.expr.tree import FALSE, And, Column, Compare, Expr, In, Literal
+from penstock.expr.tree import FALSE, And, Column, Compare, Expr, In, Literal, Or
 from penstock.lake.write.row_change import Places
 
-# More values than this are looked for by their range.
-_MOST_VALUES = 100_000
+# More values than this are looked for by ranges, of which there are so many at most: to plan by these is fast.
+_MOST_VALUES, _MOST_RANGES = 10_000, 50
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,27 @@ def _one_of(name: str, values: pa.Array) -> Expr:
         return FALSE
     if len(distinct) <= _MOST_VALUES:
         return In(column, tuple(Literal(value, values.type) for value in from_arrow(distinct)))
-    ends = from_arrow(distinct.take(pc.sort_indices(distinct)).take([0, len(distinct) - 1]))
-    low, high = (Literal(value, values.type) for value in ends)
+    distinct = distinct.take(pc.sort_indices(distinct))
+    parts = [_between(column, distinct, *ends) for ends in _ranges(distinct)]
+    return parts[0] if len(parts) == 1 else Or(tuple(parts))
+
+
+def _ranges(values: pa.Array) -> list[tuple[int, int]]:
+    """The places of the ends of ranges that have all of the sorted values, and none of the widest gaps between them.
+
+    Values that have no distances have one range.
+    """
+    starts = np.zeros(1, np.int64)
+    if pa.types.is_integer(values.type) or pa.types.is_temporal(values.type):
+        numbers = values.view(pa.int32() if pa.types.is_date32(values.type) else values.type).cast(pa.int64())
+        gaps = np.diff(numbers.to_numpy().view(np.uint64))  # the widest are wider than a signed number
+        widest = np.argsort(gaps)[max(0, len(gaps) - _MOST_RANGES + 1) :]
+        starts = np.concatenate([starts, np.sort(widest[gaps[widest] > 1]) + 1])
+    return list(zip(starts.tolist(), [*(starts[1:] - 1).tolist(), len(values) - 1], strict=True))
+
+
+def _between(column: Column, values: pa.Array, first: int, last: int) -> Expr:
+    low, high = (Literal(value, values.type) for value in from_arrow(values.take([first, last])))
     return And((Compare(">=", column, low), Compare("<=", column, high)))
 
 

@@ -92,6 +92,11 @@ class RowChange(ABC):
         """The columns that get new values in rows that the table has."""
         return ()
 
+    @property
+    def is_append(self) -> bool:
+        """Whether readers of what was appended are to read its new rows."""
+        return False
+
     def first_columns(self) -> Sequence[str]:
         """The columns that `glance` needs; none where all columns are read at once."""
         return ()

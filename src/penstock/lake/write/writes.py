@@ -177,8 +177,9 @@ def change_once(
     if not new.gone and not files and not new.written:
         return Done(now.table, WriteResult())
     added = [*files, *new.written]
+    is_delete = command == "delete" or all(file.is_delete for file in added)
     taken = Change(
-        "delete" if command == "delete" or all(file.is_delete for file in added) else "overwrite",
+        "append" if change.is_append else "delete" if is_delete else "overwrite",
         added,
         frozenset(new.gone),
         now.version.snapshot_id,

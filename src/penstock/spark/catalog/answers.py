@@ -21,6 +21,7 @@ from penstock.errors import (
     TableNotFoundError,
 )
 from penstock.lake.commit.commit import Overtaken, wait_for_others
+from penstock.spark.catalog.few_rows import most_rows
 from penstock.spark.catalog.lakes import attached_lake, open_lake
 from penstock.spark.catalog.metadata_tables import metadata_table
 from penstock.spark.catalog.new_tables import as_new_table, create_table
@@ -203,6 +204,25 @@ class Catalog:
         except Overtaken:
             return {"again": True}
         return {}
+
+    def _few_rows(self, lake: Lake, request: Request) -> Answer:
+        merge = _version(request).merge(request["parts"], request["schema"])
+        rows, size = most_rows()
+        return {} if merge is None or rows < 0 else {"rows": rows, "bytes": size}
+
+    def _merge_rows(self, lake: Lake, request: Request) -> Answer:
+        from pyspark.sql import DataFrame
+
+        frame = self._questions.held(request["rows"])
+        rows = DataFrame(frame, self._session(frame.sparkSession()))
+        opened = _version(request)
+        opened.for_writing()
+        merge = opened.merge(request["parts"], request["schema"])
+        wait_for_others(opened.name, request["attempt"], "nothing was changed; try again when they are done")
+        try:
+            return {"done": True} if merge is not None and merge.execute(rows) else {}
+        except Overtaken:
+            return {"again": True}
 
     def _for_writing(self, lake: Lake, request: Request) -> Answer:
         handles.get(request["handle"]).for_writing()

@@ -13,6 +13,7 @@ from pyiceberg.table.refs import SnapshotRefType
 
 from penstock.errors import LakeError, TableNotFoundError
 from penstock.spark.catalog.computed_changes import FILE, PLACE
+from penstock.spark.catalog.few_rows import FewRows, source_schema
 from penstock.spark.catalog.layouts import layout_options
 from penstock.spark.catalog.row_changes import change_rows
 from penstock.spark.catalog.table_facts import facts, spark_schema
@@ -133,6 +134,13 @@ class TableVersion:
     def change(self, mode: str, statement: dict[str, Any] | None, rows: DataFrame) -> None:
         """Execute a statement that changes rows."""
         change_rows(self.for_writing(), self.table, mode, statement, rows)
+
+    def merge(self, parts: Mapping[str, Any], source: str) -> FewRows | None:
+        """A merge that can be done without a join; None where it is left to Spark."""
+        columns = source_schema(source)
+        if columns is None or not isinstance(self.table, IcebergTable):
+            return None
+        return FewRows.of(self.table, parts, columns)
 
     def for_writing(self) -> ManagedTable:
         """The table to write to."""

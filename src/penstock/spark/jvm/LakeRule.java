@@ -45,6 +45,8 @@ public class LakeRule extends Rule {
   private static final String FILE = "file of the row";
   private static final String PLACE = "place of the row";
   private static final String OPERATION = "operation on the row";
+  static final int REMOVED = 1; // operations, as Spark numbers them
+  static final int ADDED = 3;
   private static final ObjectMapper MAPPER = new ObjectMapper();
 
   public Object apply(Object plan) {
@@ -255,7 +257,13 @@ public class LakeRule extends Rule {
     String kind = command.toLowerCase(java.util.Locale.ROOT);
     LakeTable carrier = table(relation).carrying(statement(kind, isDelete ? delta.condition() : null));
     // The target stays a table in what Python executes, so that it can be narrowed, and loaded again.
-    return Copies.append((DataSourceV2Relation) Copies.with(relation, 0, carrier), replaced(query), query);
+    LogicalPlan shown = MergeParts.of(query, table(relation), kind) == null ? replaced(query) : nothing(query);
+    return Copies.append((DataSourceV2Relation) Copies.with(relation, 0, carrier), shown, query);
+  }
+
+  /** No rows in the place of those that may never be computed: Spark would optimize in vain what computes them. */
+  private static LogicalPlan nothing(LogicalPlan query) {
+    return new LocalRelation(query.output(), PlannedFiles.seq(new ArrayList()), false, scala.Option.empty());
   }
 
   private static void add(ArrayList columns, Seq rows, int place, String name) {
@@ -277,7 +285,8 @@ public class LakeRule extends Rule {
   private static LogicalPlan carried(
       DataSourceV2Relation relation, LakeTable table, String kind, Expression condition, LogicalPlan query) {
     LakeTable carrier = table.carrying(statement(kind, condition));
-    return Copies.append((DataSourceV2Relation) Copies.with(relation, 0, carrier), query, query);
+    LogicalPlan shown = MergeParts.of(query, table, kind) == null ? query : nothing(query);
+    return Copies.append((DataSourceV2Relation) Copies.with(relation, 0, carrier), shown, query);
   }
 
   private static String statement(String kind, Expression condition) {
@@ -289,6 +298,15 @@ public class LakeRule extends Rule {
     }
     try {
       return MAPPER.writeValueAsString(statement);
+    } catch (java.io.IOException error) {
+      throw new IllegalStateException(error);
+    }
+  }
+
+  /** What kind of statement a carrier has. */
+  static String kind(String statement) {
+    try {
+      return Message.text(MAPPER.readTree(statement), "kind");
     } catch (java.io.IOException error) {
       throw new IllegalStateException(error);
     }

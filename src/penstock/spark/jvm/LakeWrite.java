@@ -102,14 +102,14 @@ public class LakeWrite implements SupportsOverwriteV2, V1Write, InsertableRelati
     SparkSession session = (SparkSession) rows.sparkSession();
     LogicalPlan plan = ((org.apache.spark.sql.classic.Dataset) rows).queryExecution().analyzed();
     LakeTable version = (LakeTable) table;
+    boolean mayBeFew = true;
     for (int attempt = 0;; attempt++) {
       Narrowed narrowed = new Narrowed(session, version.name());
       try {
-        LogicalPlan less = narrowed.plan(plan);
-        if (less != plan) {
-          less.setAnalyzed();
-        }
-        if (write(version, less == plan ? rows : Dataset$.MODULE$.ofRows(session, less), attempt)) {
+        MergeParts parts = mayBeFew ? parts(plan, version) : null;
+        FewRows few = parts == null ? null : new FewRows(version, parts, narrowed);
+        mayBeFew = few != null && few.merge(attempt);
+        if (mayBeFew ? few.isDone() : write(version, narrowed(narrowed, plan, rows), attempt)) {
           return;
         }
       } finally {
@@ -120,6 +120,21 @@ public class LakeWrite implements SupportsOverwriteV2, V1Write, InsertableRelati
       rows = Dataset$.MODULE$.ofRows(session, plan);
       version = newest;
     }
+  }
+
+  /** A merge that may be done without a join; null for what is none. */
+  private MergeParts parts(LogicalPlan plan, LakeTable version) {
+    boolean isStatement = statement != null && mode.equals("append");
+    return isStatement ? MergeParts.of(plan, version, LakeRule.kind(statement)) : null;
+  }
+
+  private static Dataset narrowed(Narrowed narrowed, LogicalPlan plan, Dataset rows) {
+    LogicalPlan less = narrowed.plan(plan);
+    if (less == plan) {
+      return rows;
+    }
+    less.setAnalyzed();
+    return Dataset$.MODULE$.ofRows((SparkSession) rows.sparkSession(), less);
   }
 
   /** False when other writers were faster, and the rows have to be computed again. */

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.IdentityHashMap;
 import java.util.List;
 
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -49,6 +50,8 @@ public class Narrowed extends Change {
   private final SparkSession session;
   private final String name; // of the table that is written
   private final ArrayList kept = new ArrayList(); // sources that are computed once for both passes
+  private final IdentityHashMap sources = new IdentityHashMap(); // their rows
+  private LogicalPlan many; // a source that is known to have more rows than keys are asked for
 
   public Narrowed(SparkSession session, String name) {
     this.session = session;
@@ -128,13 +131,26 @@ public class Narrowed extends Change {
   }
 
   /** The rows of a source, computed once for both passes where that is not cheap. */
-  private Dataset rowsOf(LogicalPlan source) {
+  Dataset rowsOf(LogicalPlan source) {
+    if (sources.containsKey(source)) {
+      return (Dataset) sources.get(source);
+    }
     Dataset rows = Dataset$.MODULE$.ofRows(session, source);
     if (!isCheap(source)) {
       rows.persist();
       kept.add(rows);
     }
+    sources.put(source, rows);
     return rows;
+  }
+
+  /** A source has more rows than its keys are asked for. */
+  void hasMany(LogicalPlan source) {
+    many = source;
+  }
+
+  SparkSession session() {
+    return session;
   }
 
   /** Whether a side is the table that is written, and nothing else. */
@@ -195,8 +211,9 @@ public class Narrowed extends Change {
     }
     LogicalPlan keys = new Project(Seqs.seqOf(columns), rows.queryExecution().analyzed());
     Dataset all = Dataset$.MODULE$.ofRows(session, keys);
-    InternalRow[] rowsOfKeys = collect(all.limit(mostKeys + 1));
-    if (rowsOfKeys.length > mostKeys) { // only then is it worth a shuffle to know which are the same
+    boolean isMany = many != null && sources.get(many) == rows;
+    InternalRow[] rowsOfKeys = isMany ? new InternalRow[0] : collect(all.limit(mostKeys + 1));
+    if (isMany || rowsOfKeys.length > mostKeys) { // only then is it worth a shuffle to know which are the same
       rowsOfKeys = collect(all.distinct().limit(mostKeys + 1));
     }
     Expression filter = null;
@@ -271,11 +288,11 @@ public class Narrowed extends Change {
     return ends.isNullAt(0) ? null : between(own, ends.get(0, type), ends.get(1, type), type);
   }
 
-  private static InternalRow[] collect(Dataset rows) {
+  static InternalRow[] collect(Dataset rows) {
     return (InternalRow[]) rows.queryExecution().executedPlan().executeCollect();
   }
 
-  private static List parts(Expression condition, List parts) {
+  static List parts(Expression condition, List parts) {
     if (condition instanceof And) {
       parts(((And) condition).left(), parts);
       return parts(((And) condition).right(), parts);
@@ -285,7 +302,7 @@ public class Narrowed extends Change {
   }
 
   /** Types whose equality is that of their values: floats have two zeros. */
-  private static boolean isKey(DataType type) {
+  static boolean isKey(DataType type) {
     return type.equals(DataTypes.StringType) || type.equals(DataTypes.IntegerType) || type.equals(DataTypes.LongType)
         || type.equals(DataTypes.ShortType) || type.equals(DataTypes.ByteType) || type.equals(DataTypes.DateType)
         || type.equals(DataTypes.TimestampType) || type.equals(DataTypes.TimestampNTZType)

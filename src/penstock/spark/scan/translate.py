@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.errors import PenstockError
-from penstock.expr.bind import Context, bind
+from penstock.expr.bind import Context, bind, bind_tree
 from penstock.expr.functions.function_registry import CATALYST
 from penstock.expr.functions.interval_functions import NAME as ADD_INTERVAL
 from penstock.expr.schema import as_schema
@@ -69,6 +69,14 @@ def translate(filters: Sequence[dict[str, Any]], schema: pa.Schema, context: Con
     """The conjunction of Spark's filters as a bound predicate."""
     parts = [_bound(filter_, schema, context) for filter_ in filters]
     return TRUE if not parts else (parts[0] if len(parts) == 1 else And(tuple(parts)))
+
+
+def translate_value(value: dict[str, Any], schema: pa.Schema, context: Context) -> Expr | None:
+    """An expression of Spark's, of any type, as a bound tree; None where it is not understood."""
+    try:
+        return bind_tree(_convert(value, context.timezone), schema, context)
+    except PenstockError:
+        return None
 
 
 def _bound(filter_: dict[str, Any], schema: pa.Schema, context: Context) -> Expr:
