@@ -31,6 +31,7 @@ from penstock.prune.containers import Containers
 from penstock.prune.facts import Exact, Fact
 from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.plan import Plan, count, make_plan
+from penstock.prune.plan_report import Level
 from penstock.prune.verdict import Reason, Verdict
 from penstock.storage.entries import Entry
 from penstock.storage.lister import Lister
@@ -77,22 +78,31 @@ class Walk:
         self.marker = marker  # a partition without this file is not complete, and none of its files is there yet
         self.written: list[int] = []  # when each file was last written, in milliseconds
         self.incomplete: dict[str, list[str]] = {}  # the files of partitions without their marker
-        self.notes: list[str] = []
+        self.notes: list[str] = []  # of what may be wrong, which is warned of
+        self.remarks: list[str] = []  # of what a report says besides
         self.levels: list[Judgement] = []
 
     def plan(self) -> Plan:
         """List what is needed and judge what was found."""
         start = time.perf_counter()
-        branch = Branch([self.lister.storage.path])
-        for depth in range(len(self.columns)):
-            branch = self._descend(branch, depth)
+        branch = self._partitions()
         self._check_partitions(len(branch.paths))
         files = judge(self.pruner, self._files(branch))
         if self.notes:
             warnings.warn("; ".join(self.notes), PenstockWarning, stacklevel=3)
-        outer = [count(self.levels, "directories")]
-        seconds, calls = time.perf_counter() - start, self.lister.calls
-        return make_plan(self.pruner, [files], seconds, outer=outer, list_calls=calls, notes=self.notes)
+        seconds, calls, notes = time.perf_counter() - start, self.lister.calls, [*self.notes, *self.remarks]
+        return make_plan(self.pruner, [files], seconds, outer=[self._level()], list_calls=calls, notes=notes)
+
+    def _partitions(self) -> Branch:
+        """The partitions that are kept."""
+        branch = Branch([self.lister.storage.path])
+        for depth in range(len(self.columns)):
+            branch = self._descend(branch, depth)
+        return branch
+
+    def _level(self) -> Level:
+        """The counts of what was judged before the files."""
+        return count(self.levels, "directories")
 
     def _descend(self, parents: Branch, depth: int) -> Branch:
         column = self.columns[depth]
@@ -182,7 +192,8 @@ class Walk:
                 continue
             for entry in (entries.entry(i) for i in entries.in_order() if not is_hidden(entries.names[i])):
                 if entry.is_directory:
-                    raise self._too_deep(entry, branch.paths[owner])
+                    self._pass_directory(entry, branch.paths[owner])
+                    continue
                 if not entry.size or not is_data_file(entry.name) or entry.name == self.marker:
                     continue
                 check_utf8(entry.name, self.lister.storage.url_of(branch.paths[owner]))
@@ -198,6 +209,10 @@ class Walk:
         known = metadata_facts(names, file_sizes, pa.array(times, pa.int64()))
         facts = [*self._facts(branch.texts_of(owners)), *known]
         return Containers(len(paths), facts, pa.array(names, pa.string()), None, file_sizes)
+
+    def _pass_directory(self, entry: Entry, where: str) -> None:
+        """What becomes of a directory among the files of a partition: here an error."""
+        raise self._too_deep(entry, where)
 
     def _check_format(self, paths: Iterable[str]) -> None:
         """Refuse files whose names tell another format than that of the layout."""
