@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
@@ -28,6 +28,7 @@ from penstock.tables.hive.directory_names import DEFAULT_PARTITION
 from penstock.tables.hive.walk import Limits
 from penstock.tables.metastore.metastore import Stored, StoredPartitions, StoredTable, Test
 from penstock.tables.metastore.metastore_table import MetastoreTable, open_stored
+from penstock.tables.metastore.stored_format import stored_format
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -102,23 +103,27 @@ def _cause(error: Exception) -> str:
 
 
 def _stored_table(told: dict[str, Any]) -> StoredTable:
-    by_name = {name.lower() for name in told["partitionBy"]}
-    columns = {column["name"]: column for column in told["columns"]}
-    for column in columns.values():
-        _check_column(told["name"], column)
-    own = [column for name, column in columns.items() if name.lower() not in by_name]
-    keys = [column for name, column in columns.items() if name.lower() in by_name]
-    return StoredTable(
+    none = pa.schema([])
+    table = StoredTable(
         told["name"],
         (told["database"], told["table"]),
         told["provider"],
         told["location"] or "",
-        _schema(told["name"], own),
-        _schema(told["name"], keys),
+        none,
+        none,
         _stored(told["stored"]),
         told["tracked"],
-        {name: column["comment"] for name, column in columns.items() if column["comment"]},
-        told["properties"],
+        properties=told["properties"],
+    )
+    stored_format(table)  # one that is refused may have any columns
+    for column in told["columns"]:
+        _check_column(table.name, column)
+    by = {name.lower() for name in told["partitionBy"]}
+    return replace(
+        table,
+        columns=_schema(table.name, [column for column in told["columns"] if column["name"].lower() not in by]),
+        partition_columns=_schema(table.name, [column for column in told["columns"] if column["name"].lower() in by]),
+        comments={column["name"]: column["comment"] for column in told["columns"] if column["comment"]},
     )
 
 

@@ -27,6 +27,8 @@ import org.apache.spark.sql.catalyst.expressions.LessThanOrEqual;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.datasources.DataSource$;
+import org.apache.spark.sql.sources.DataSourceRegister;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -70,7 +72,7 @@ public class SessionTables {
     answer.put("database", (String) table.identifier().database().get()).put("table", table.identifier().table());
     answer.put("name", table.identifier().database().get() + "." + table.identifier().table());
     answer.put("kind", table.tableType().name());
-    answer.put("provider", (String) table.provider().getOrElse(new Text("hive")));
+    answer.put("provider", provider(session, (String) table.provider().getOrElse(new Text("hive"))));
     answer.put("location", location(session, table.storage().locationUri()));
     answer.set("stored", stored(table.storage()));
     answer.set("properties", texts(table.properties()));
@@ -88,6 +90,19 @@ public class SessionTables {
     ArrayNode partitionBy = answer.putArray("partitionBy");
     for (Object name : Seqs.list(table.partitionColumnNames())) {
       partitionBy.add(name.toString());
+    }
+  }
+
+  /** The name of a data source that a table may name by its class. */
+  private static String provider(SparkSession session, String name) {
+    if (name.indexOf('.') < 0) {
+      return name;
+    }
+    try {
+      Class source = DataSource$.MODULE$.lookupDataSource(name, session.sessionState().conf());
+      return ((DataSourceRegister) source.getConstructor().newInstance()).shortName();
+    } catch (Exception error) { // Spark does not find it either, or it has no name
+      return name;
     }
   }
 
