@@ -23,7 +23,7 @@ _AT_ONCE = 500  # partitions of one statement
 
 
 class Seen(NamedTuple):
-    """What a query did: rows; partitions kept and there are, files and List calls of the plan; files that Spark opened."""
+    """What a query did: rows; partitions kept and in all, files and List calls of the plan; files that Spark opened."""
 
     rows: int
     kept: int

@@ -52,7 +52,8 @@ def tables(spark: SparkSession, root: Path) -> None:
         f"CREATE DATABASE dw LOCATION '{root}/dw'",
         "CREATE TABLE dw.hive_parquet (id bigint, App string) PARTITIONED BY (dt date, Name string, n int)"
         " STORED AS PARQUET",
-        "INSERT INTO dw.hive_parquet VALUES (1, 'a', DATE'2026-01-01', 'x y', 1), (2, 'b', DATE'2026-01-02', 'it\\'s', 2),"
+        "INSERT INTO dw.hive_parquet VALUES (1, 'a', DATE'2026-01-01', 'x y', 1),"
+        " (2, 'b', DATE'2026-01-02', 'it\\'s', 2),"
         " (3, 'c', NULL, NULL, 3), (4, 'd', DATE'2026-01-02', 'US/CA', NULL),"
         " (5, 'e', DATE'2026-01-03', 'both \\' and \"', NULL)",
         "CREATE TABLE dw.hive_orc (id bigint, app string) PARTITIONED BY (dt string) STORED AS ORC",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 
 import penstock
 from penstock.errors import LakeError, LayoutError, PenstockWarning
@@ -135,9 +136,7 @@ def test_filters_of_joins_prune_at_run_time(spark: SparkSession, events: str) ->
     assert read_by(query).files == (2,)
 
 
-def test_partitions_that_are_added_later_are_seen_by_tables_and_dataframes(
-    spark: SparkSession, events: str
-) -> None:
+def test_partitions_that_are_added_later_are_seen_by_tables_and_dataframes(spark: SparkSession, events: str) -> None:
     table = penstock.spark_table(spark, events)
     frame = table.dataframe(spark)
     run(spark, f"INSERT INTO {events} VALUES (9, 'x', DATE'2026-02-01', 'a')")
@@ -171,15 +170,19 @@ def test_five_thousand_partitions_come_in_one_call(spark: SparkSession, name: st
         "USING parquet OPTIONS (compression 'gzip', mergeSchema 'true')",
     ],
 )
-def test_tables_without_partitions_and_with_buckets_are_read_as_plain(
-    spark: SparkSession, name: str, how: str
-) -> None:
+def test_tables_without_partitions_and_with_buckets_are_read_as_plain(spark: SparkSession, name: str, how: str) -> None:
     run(spark, f"CREATE TABLE {name} (id bigint, App string COMMENT 'which') {how}",
         f"INSERT INTO {name} SELECT id, concat('a', id) FROM range(20)")  # fmt: skip
     seen = ask_both(spark, name, "id > 17 OR app = 'a3'")
     assert (seen.rows, seen.lists, seen.partitions) == (3, 1, 0)
     table = penstock.spark_table(spark, name)
     assert (table.schema.names, dict(table.comments())) == (["id", "App"], {"App": "which"})
+
+
+def test_columns_of_old_orc_files_are_known_by_their_places(spark: SparkSession, name: str, tmp_path: Path) -> None:
+    orc.write_table(pa.table({"_col0": pa.array([1, 2], pa.int64()), "_col1": ["a", "b"]}), tmp_path / "000000_0")
+    run(spark, f"CREATE TABLE {name} (id bigint, app string, more int) USING orc LOCATION '{tmp_path}'")
+    assert ask_both(spark, name, "app = 'b' AND more IS NULL AND id = 2").rows == 1
 
 
 def test_partitions_that_the_catalog_does_not_track_are_discovered(spark: SparkSession, name: str) -> None:
@@ -190,7 +193,9 @@ def test_partitions_that_the_catalog_does_not_track_are_discovered(spark: SparkS
     assert ask_both(spark, name, "dt IS NULL").opened == 1
 
 
-def test_the_places_of_partitions_are_read_as_spark_reads_them(spark: SparkSession, events: str, tmp_path: Path) -> None:
+def test_the_places_of_partitions_are_read_as_spark_reads_them(
+    spark: SparkSession, events: str, tmp_path: Path
+) -> None:
     inner = tmp_path / "moved a" / "inner"
     inner.mkdir()
     pq.write_table(pa.table({"id": pa.array([7], pa.int64())}), inner / "f.parquet")
@@ -203,7 +208,9 @@ def test_the_places_of_partitions_are_read_as_spark_reads_them(spark: SparkSessi
         assert ask_both(spark, events, "dt = '2026-01-03'").rows == 1
 
 
-def test_a_file_that_is_none_of_the_format_is_an_error_here_too(spark: SparkSession, events: str, tmp_path: Path) -> None:
+def test_a_file_that_is_none_of_the_format_is_an_error_here_too(
+    spark: SparkSession, events: str, tmp_path: Path
+) -> None:
     (tmp_path / "moved a" / "notes").write_text("no Parquet")
     with pytest.raises(LayoutError, match="notes is not a Parquet file"):
         penstock.spark_table(spark, events).arrow("dt = '2026-01-03'")
@@ -233,7 +240,7 @@ def test_what_cannot_be_read_is_refused_by_one_line_that_says_what_to_do(
         f"CREATE TABLE {events}_d (a int DEFAULT 5) USING parquet",
         f"CREATE TABLE {events}_r (a int) USING parquet OPTIONS (recursiveFileLookup 'true')",
         f"CREATE TABLE {events}_i (a interval day to second) USING parquet",
-        f"CREATE TABLE {events}_j USING jdbc OPTIONS (url 'jdbc:derby:memory:none;create=true', dbtable 'sys.systables')",
+        f"CREATE TABLE {events}_j USING jdbc OPTIONS (url 'jdbc:derby:memory:x;create=true', dbtable 'sys.systables')",
     )
     expected = {
         f"{events}_v": f"{events}_v is a view, which has no files of its own; open the tables that it reads, or use",
@@ -306,5 +313,3 @@ def test_sql_changes_nothing_under_that_name(sql: Sql, spark: SparkSession, even
 def test_sql_says_why_a_table_is_refused(sql: Sql, spark: SparkSession, events: str) -> None:
     spark.sql(f"CREATE VIEW {events}_w AS SELECT 1 AS a")
     assert "is a view, which has no files of its own" in message_of(sql, f"SELECT * FROM {CATALOG}.{events}_w")
-
-

@@ -1,7 +1,7 @@
 """Spark's session catalog as a metastore: `penstock.spark_table(spark, "dw.events")`.
 
 Behind it is a Hive metastore, or the memory of the session. A table, or all its partitions, are one call of the JVM and
-one JSON (`SessionTables.java`); what the metastore can check of a filter, Spark sends to it as it does for its own scans.
+one JSON (`SessionTables.java`). What the metastore can check of a filter, Spark sends to it, as for scans of its own.
 """
 
 from __future__ import annotations

@@ -57,7 +57,9 @@ class SessionLake(Lake):
 
     def writable_table(self, name: str) -> ManagedTable:
         """An error: Spark writes the tables of its catalog."""
-        raise LakeError(f"{name} is a table of a metastore, which Penstock reads", hint=f"write to spark_catalog.{name}")
+        raise LakeError(
+            f"{name} is a table of a metastore, which Penstock reads", hint=f"write to spark_catalog.{name}"
+        )
 
     def create_table(self, name: str, *_: Any, **__: Any) -> ManagedTable:
         """An error: Spark makes the tables of its catalog."""

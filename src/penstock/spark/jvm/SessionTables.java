@@ -72,7 +72,7 @@ public class SessionTables {
     answer.put("database", (String) table.identifier().database().get()).put("table", table.identifier().table());
     answer.put("name", table.identifier().database().get() + "." + table.identifier().table());
     answer.put("kind", table.tableType().name());
-    answer.put("provider", provider(session, (String) table.provider().getOrElse(new Text("hive"))));
+    answer.put("provider", provider(session, text(table.provider(), "hive")));
     answer.put("location", location(session, table.storage().locationUri()));
     answer.set("stored", stored(table.storage()));
     answer.set("properties", texts(table.properties()));
@@ -82,7 +82,7 @@ public class SessionTables {
     ArrayNode columns = answer.putArray("columns");
     for (StructField field : table.schema().fields()) {
       ObjectNode column = columns.addObject().put("name", field.name()).put("type", field.dataType().sql());
-      column.put("comment", (String) field.getComment().getOrElse(new Text(null)));
+      column.put("comment", text(field.getComment(), null));
       Metadata metadata = field.metadata();
       column.put("char", metadata.contains(CHAR) ? metadata.getString(CHAR) : null);
       column.put("default", metadata.contains(DEFAULT) ? metadata.getString(DEFAULT) : null);
@@ -188,9 +188,13 @@ public class SessionTables {
   }
 
   private static ObjectNode stored(CatalogStorageFormat storage) {
-    ObjectNode node = JSON.createObjectNode().put("serde", (String) storage.serde().getOrElse(new Text("")));
+    ObjectNode node = JSON.createObjectNode().put("serde", text(storage.serde(), ""));
     node.set("options", texts(storage.properties()));
     return node;
+  }
+
+  private static String text(Option text, String otherwise) {
+    return text.isEmpty() ? otherwise : (String) text.get();
   }
 
   private static ObjectNode texts(scala.collection.immutable.Map map) {
@@ -234,17 +238,5 @@ public class SessionTables {
 
   private static Throwable root(Throwable error) {
     return error.getCause() == null || error.getCause() == error ? error : root(error.getCause());
-  }
-
-  private static class Text extends scala.runtime.AbstractFunction0 {
-    private final String text;
-
-    Text(String text) {
-      this.text = text;
-    }
-
-    public Object apply() {
-      return text;
-    }
   }
 }

@@ -30,7 +30,7 @@ class StoredTable:
     location: str
     columns: pa.Schema  # of the files
     partition_columns: pa.Schema
-    stored: Stored = Stored()
+    stored: Stored = field(default_factory=Stored)
     has_partitions: bool = True  # whether the metastore lists them; else the directories tell them
     comments: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)

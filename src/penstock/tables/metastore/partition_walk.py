@@ -94,7 +94,9 @@ class PartitionWalk(Walk):
         unseen = max(0, listed.total - level.total)
         if unseen:
             level.skipped[f"metastore: {' AND '.join(text for _, text in self.tests)}"] = unseen
-        return Level("partitions", total=level.total + unseen, kept=level.kept, whole=level.whole, skipped=level.skipped)
+        return Level(
+            "partitions", total=level.total + unseen, kept=level.kept, whole=level.whole, skipped=level.skipped
+        )
 
     def _level(self) -> Level:
         return self._counts
