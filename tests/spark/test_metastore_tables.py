@@ -127,13 +127,15 @@ def test_only_locations_that_match_are_listed_and_only_their_files_opened(
     assert layout.arrow()["id"].to_pylist() != penstock.spark_table(spark, events).arrow()["id"].to_pylist()
 
 
-def test_filters_of_joins_prune_at_run_time(spark: SparkSession, events: str) -> None:
-    dim = spark.createDataFrame([("2026-01-03", 1), ("2026-01-01", 2)], "day string, k int").where("k = 1")
+def test_filters_of_joins_prune_at_run_time(spark: SparkSession, events: str, tmp_path: Path) -> None:
+    days = spark.sql("SELECT * FROM VALUES (DATE'2026-01-03', 1), (DATE'2026-01-01', 2) AS t(day, k)")
+    days.write.parquet(str(tmp_path / "days"))  # as files, so that Spark knows their size
+    dim = spark.read.parquet(str(tmp_path / "days")).where("k = 1")
     frame = penstock.spark_table(spark, events).dataframe(spark)
-    query = frame.join(dim, frame.dt == dim.day.cast("date")).select("id")
+    query = frame.join(dim, frame.dt == dim.day).select("id")
     assert sorted(row.id for row in query.collect()) == [5, 6]
     assert "dynamicpruning" in query._jdf.queryExecution().toString()
-    assert read_by(query).files == (2,)
+    assert sorted(read_by(query).files) == [1, 2]  # the days have one file
 
 
 def test_partitions_that_are_added_later_are_seen_by_tables_and_dataframes(spark: SparkSession, events: str) -> None:

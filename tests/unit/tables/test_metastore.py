@@ -63,6 +63,9 @@ def counts(table: MetastoreTable, where: str) -> tuple[int, int, int, int]:
         ("upper(app) = 'A' AND n = 1", ["n = [1]"], 1),
         ("n <> 1", [], 2),
         ("app <=> 'a'", [], 2),
+        ("app IN ('a', NULL)", [], 2),
+        ("app = 'a' OR app = 'c'", ["app IN ['a', 'c']"], 3),
+        ("n > 1.5", [], 2),
         ("id = 3", [], 6),
         ("n + 1 = 2", [], 4),
         (f"app IN ({', '.join(repr(f'x{i}') for i in range(201))})", [], 0),
@@ -240,6 +243,11 @@ def test_a_partition_of_another_format_is_refused_where_it_is_needed(metastore: 
         table.arrow("app = 'a'")
     with pytest.raises(LakeError, match=r"partition app=b/n=1 of dw\.t is stored as .*LazySimpleSerDe"):
         table.arrow("app = 'b'")
+
+
+def test_a_data_source_reads_all_partitions_alike(metastore: MemoryMetastore) -> None:
+    metastore.kinds = [Stored(ORC), Stored(TEXT)]
+    assert ids(opened(metastore)) == [0, 1, 2, 3, 4, 5]
 
 
 def test_it_is_not_declared_in_a_lake_as_if_it_lay_at_one_place(metastore: MemoryMetastore, tmp_path: Path) -> None:
