@@ -219,7 +219,7 @@ class Walk:
         expected, other = self.file_format, "the layout"
         for path in paths:
             told, place = format_by_name(path), self.lister.storage.url_of(path)
-            if told is None or told is expected:
+            if told is None or told == expected:  # a feed in another process has a copy
                 continue
             if expected is not None:
                 hint = f"move it out of the table's directory, or open its files alone with format={told.name!r}"
