@@ -24,7 +24,13 @@ from tests.spark.sql_session import Sql, message_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("utc")]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.usefixtures("utc"),
+    # PySpark 4.0 leaves the socket of `toArrow` to the garbage collector.
+    pytest.mark.filterwarnings("ignore:.*unclosed <socket:ResourceWarning"),
+    pytest.mark.filterwarnings("ignore:.*<socket.socket:pytest.PytestUnraisableExceptionWarning"),
+]
 _names = itertools.count(1)
 CATALOG = "pruned"
 VALUES = {
