@@ -42,7 +42,7 @@ test: java $(STAMP)  ## all tests but the slow ones (needs Java)
 test-slow: java $(STAMP)  ## all that is marked slow, and the differential tests with EXAMPLES random examples each
 	@HYPOTHESIS_PROFILE=slow EXAMPLES=$(EXAMPLES) $(RUN) -m pytest tests/differential -n 2 --dist worksteal \
 	    --timeout 14400 $(ARGS)
-	@HYPOTHESIS_PROFILE=more $(RUN) -m pytest -m "slow or hypothesis" --ignore tests/differential -n 2 --dist loadfile \
+	@HYPOTHESIS_PROFILE=more PENSTOCK_TESTS_COMPILED=1 $(RUN) -m pytest -m "slow or hypothesis" --ignore tests/differential -n 2 --dist loadfile \
 	    --timeout 14400 $(ARGS) || [ $$? -eq 5 ]  # 5: there are none
 
 .PHONY: test-matrix

@@ -92,6 +92,10 @@ class MissingError(StorageError):
     """A file or a directory that is not there, or not any more."""
 
 
+class ForbiddenError(StorageError):
+    """A file or a directory that may not be read."""
+
+
 class LayoutError(PenstockError, ValueError):
     """A directory layout that is not what was declared, or that cannot be read."""
 

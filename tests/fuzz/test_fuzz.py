@@ -27,7 +27,7 @@ from tests.fuzz.world import KINDS, World, draw_world, worlds_for_all_cells
 
 pytestmark = pytest.mark.spark
 SEED = "small"
-SMALL = 150  # cells of a world
+SMALL = 110  # cells of a world
 MORE = 10  # worlds, until every kind of table was asked in every way
 MOST_LIVES = 150
 READS = {"advise", "arrow", "at", "at_branch", "changes", "comments", "committed_run", "count", "dataframe"}

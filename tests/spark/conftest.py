@@ -1,4 +1,8 @@
-"""One Spark for all tests of this folder: a single core, ANSI mode, no web interface."""
+"""One Spark for all tests of this folder: a single core, ANSI mode, no web interface.
+
+It interprets expressions: code for so few rows takes longer to compile than to run. Modules that are marked `compiled`,
+the fuzzer and `make test-slow` have it compiled, as users do.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import penstock
+from tests.fixtures.spark_settings import COMPILED, INTERPRETED, settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,6 +36,7 @@ def spark() -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    evaluated = COMPILED if os.environ.get("PENSTOCK_TESTS_COMPILED") else INTERPRETED
     session = (
         SparkSession.builder.master("local[1]")
         .config("spark.ui.enabled", "false")
@@ -38,6 +44,7 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.sql.shuffle.partitions", "1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
+        .config(map=dict(evaluated))
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("OFF")
@@ -54,6 +61,16 @@ def _active_session() -> None:
     if shared is not None and shared._sc._jsc is not None:
         jvm: Any = shared._jvm
         jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(shared._jsparkSession)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Generated code for the modules that are marked."""
+    if request.node.get_closest_marker("compiled") is None:
+        yield
+        return
+    with settings(request.getfixturevalue("spark"), COMPILED):
+        yield
 
 
 @pytest.fixture

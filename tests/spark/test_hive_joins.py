@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from tests.spark.hive_layouts import ROWS, Layout, answer, compare, make, read_by
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.compiled]
 DAYS = [f"2026-05-{day:02}" for day in range(1, 11)]
 
 

@@ -73,7 +73,7 @@ def layout(tmp_path_factory: pytest.TempPathFactory) -> Layout:
 
 
 @EVALUATED
-@pytest.mark.parametrize("chunk", variants(range(5), every_run=2))
+@pytest.mark.parametrize("chunk", variants(range(5), every_run=1))
 def test_every_row_is_in_one_part_and_the_rows_are_those_of_plain_spark(
     spark: SparkSession, layout: Layout, chunk: int, evaluated: dict[str, str]
 ) -> None:

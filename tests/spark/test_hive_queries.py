@@ -12,7 +12,7 @@ from pyspark.sql.types import BooleanType
 
 from tests.spark.hive_layouts import ROWS, Layout, answer, compare, counted_calls, make, read_by
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.compiled]
 slow = pytest.mark.slow
 DAYS = ["2026-05-15", "2026-05-16", "2026-05-17", None]
 APPS = ["shop", "x y", "US/CA", "5", None]

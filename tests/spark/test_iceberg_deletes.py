@@ -32,7 +32,7 @@ from tests.fixtures.spark_settings import COMPILED, INTERPRETED, settings
 from tests.spark.hive_layouts import read_by
 from tests.spark.iceberg_layouts import ask_all, opened, same_as_pyiceberg, texts, tuples
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.compiled]
 WHERE = [
     "TRUE",
     "app = 'a'",

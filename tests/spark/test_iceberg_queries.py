@@ -18,7 +18,7 @@ from tests.fixtures.variants import variants
 from tests.spark.hive_layouts import answer, counted_calls, make, read_by
 from tests.spark.iceberg_layouts import ask, opened, same_as_pyiceberg
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("utc")]
+pytestmark = [pytest.mark.spark, pytest.mark.compiled, pytest.mark.usefixtures("utc")]
 N = 240
 
 

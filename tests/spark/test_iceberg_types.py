@@ -27,7 +27,7 @@ from tests.fixtures.iceberg_tables import create, repartition
 from tests.spark.hive_layouts import read_by
 from tests.spark.iceberg_layouts import ask, both_readers, opened, same_as_pyiceberg, small, texts
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("utc")]
+pytestmark = [pytest.mark.spark, pytest.mark.compiled, pytest.mark.usefixtures("utc")]
 
 
 def test_widened_types(spark: SparkSession, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from penstock.lake.commit import commit
 from penstock.lake.write import writes
 from penstock.spark.catalog import computed_changes
 from penstock.spark.write import merge_frames
+from tests.fixtures.variants import variants
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -93,7 +94,7 @@ def as_set(rows: list[tuple[Any, ...]]) -> list[str]:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", variants(range(3), every_run=1))
 def test_random_merges_leave_the_rows_that_duckdb_has(
     spark: SparkSession, tmp_path: Path, layout: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

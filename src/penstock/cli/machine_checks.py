@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -19,13 +17,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-OLDEST_JAVA = 17
+from penstock.spark.session.java_runtime import find_java, output_of
+
 WITH_SPARK = ("pyspark", "pandas")
 LIBRARIES = ("penstock", "pyarrow", "pyiceberg", "sqlglot", "datafusion")
-_INSTALL_JAVA = (
-    "apt install openjdk-17-jre-headless, dnf install java-17-openjdk-headless or brew install openjdk@17, "
-    "or set JAVA_HOME"
-)
 _NEEDED = ("penstock", "pyarrow")
 _PROBE = f"""
 import sys
@@ -38,7 +33,6 @@ for name in {_NEEDED!r}:
 """
 MEND = "mend the libraries first"
 _DRIVER = "the driver's own"
-_SECONDS = 30
 
 
 @dataclass(frozen=True)
@@ -72,21 +66,9 @@ def check_machine() -> Iterator[Check]:
 
 
 def check_java() -> Check:
-    """Spark's own rule: JAVA_HOME where it is set, else the path."""
-    home = os.environ.get("JAVA_HOME")
-    java = os.path.join(home, "bin", "java") if home else "java"
-    message = _output([java, "-version"])
-    if message is None and home:
-        return Check("java", f"JAVA_HOME is {home}, and no Java runs there", f"correct or unset it; {_INSTALL_JAVA}")
-    if message is None:
-        return Check("java", "no Java is on the path, and JAVA_HOME is not set", _INSTALL_JAVA)
-    where = shutil.which(java) or java
-    version = re.search(r'version "(?:1\.)?(\d+)', message)  # Java 8 calls itself 1.8
-    if version is None:
-        return Check("java", f"{where} does not tell its version", _INSTALL_JAVA)
-    if int(version[1]) < OLDEST_JAVA:
-        return Check("java", f"{where} is Java {version[1]}; Spark 4 needs {OLDEST_JAVA} or newer", _INSTALL_JAVA)
-    return Check("java", f"Java {version[1]} ({where})")
+    """The Java that Spark would start."""
+    java = find_java()
+    return Check("java", java.message, java.fix)
 
 
 def check_library(name: str, extra: str | None = None) -> Check:
@@ -161,7 +143,7 @@ def _check_worker(setting: str, program: str) -> Check:
     mine = f"{sys.version_info[0]}.{sys.version_info[1]}"
     name = "PYSPARK_PYTHON" if setting == _DRIVER else setting
     use = f"set {name} to {sys.executable}, or on a cluster to a Python {mine} with the same libraries"
-    message = (_output([program, "-c", _PROBE]) or "").split()
+    message = (output_of([program, "-c", _PROBE]) or "").split()
     if not message or not re.fullmatch(r"\d+\.\d+", message[0]):
         return Check("workers", f"{setting} is {program}, which cannot be run here", use)
     if message[0] != mine:
@@ -193,15 +175,6 @@ def _spark_defaults() -> dict[str, str]:
     return {pair[0]: pair[1].strip() for pair in pairs if len(pair) == 2}
 
 
-def _output(command: list[str]) -> str | None:
-    """What a program prints; None where it cannot be run or fails."""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout + done.stderr
-
-
 def _version(name: str) -> str | None:
     try:
         return metadata.version(name)
@@ -209,7 +182,7 @@ def _version(name: str) -> str | None:
         if find_spec(name) is None:
             return None
     # A library that was not installed by pip, as the PySpark in SPARK_HOME, knows its version itself.
-    printed = _output([sys.executable, "-c", f"import {name}; print({name}.__version__)"]) or ""
+    printed = output_of([sys.executable, "-c", f"import {name}; print({name}.__version__)"]) or ""
     match = re.search(r"^\d+(\.\w+)*", printed, re.MULTILINE)
     return match and match[0]
 

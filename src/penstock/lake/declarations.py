@@ -105,6 +105,8 @@ def _declaration(name: str, table: HiveTable) -> dict[str, Any]:
         "schema": _ddl(table.file_schema),
         "storage": _kept(name, table.storage.properties),
         "options": {
+            "union_by_name": table.in_any_order,
+            "on_forbidden": table.on_forbidden,
             "format": None if table.file_format is None else table.file_format.name,
             "options": dict(table.options),
             "timezone": table.context.timezone,

@@ -39,6 +39,13 @@ class Entries:
         return sorted(range(len(self.names)), key=self.names.__getitem__)
 
 
+def _none(i: int) -> Entry:
+    raise IndexError(i)
+
+
+NOTHING = Entries((), _none)
+
+
 def local_entries(path: str) -> Entries:
     """Those of a local directory; the disk is asked about each one when that is wanted."""
     names = os.listdir(path)

@@ -13,8 +13,8 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 
 from cachetools import TTLCache
 
-from penstock.errors import LimitError
-from penstock.storage.entries import Entries
+from penstock.errors import ForbiddenError, LimitError
+from penstock.storage.entries import NOTHING, Entries
 from penstock.storage.storage import Storage
 
 _Key = tuple[str, str]
@@ -47,9 +47,13 @@ class ListingCache:
 class Lister:
     """The List calls of one plan."""
 
-    def __init__(self, storage: Storage, at_once: int, most: int, cache: ListingCache | None) -> None:
+    def __init__(
+        self, storage: Storage, at_once: int, most: int, cache: ListingCache | None, skips_forbidden: bool = False
+    ) -> None:
         self.storage, self.at_once, self.most, self.cache = storage, at_once, most, cache
         self.calls = 0
+        self.skips_forbidden = skips_forbidden
+        self.forbidden: list[str] = []  # directories that were left out, because they may not be read
         self._stopped = False
         self._lock = threading.Lock()
 
@@ -81,6 +85,15 @@ class Lister:
 
     def list_one(self, path: str) -> Entries:
         """The entries of one directory."""
+        try:
+            return self._list(path)
+        except ForbiddenError:
+            if not self.skips_forbidden or path == self.storage.path:
+                raise
+            self.forbidden.append(path)
+            return NOTHING
+
+    def _list(self, path: str) -> Entries:
         if self.cache is None:
             return self._call(path)
         key = (self.storage.identity, path)

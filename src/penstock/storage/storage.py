@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self
 
 from pyarrow.fs import FileSelector, FileType
 
-from penstock.errors import CLIENT_ERRORS, LakeError, MissingError, PenstockError, StorageError
+from penstock.errors import CLIENT_ERRORS, ForbiddenError, LakeError, MissingError, PenstockError, StorageError
 from penstock.storage.entries import Entries, remote_entries
 from penstock.storage.redaction import one_line
 
@@ -113,7 +113,9 @@ class Storage(ABC):
     def trouble(self, path: str, error: OSError) -> StorageError:
         """What the storage said, in one line, without a credential in it."""
         message = one_line(error, self.properties)
-        return StorageError(f"cannot read {self.url_of(path)}: {message}", hint=self.read_hint)
+        is_forbidden = isinstance(error, PermissionError) or "ACCESS_DENIED" in str(error)
+        kind = ForbiddenError if is_forbidden else StorageError
+        return kind(f"cannot read {self.url_of(path)}: {message}", hint=self.read_hint)
 
     def _list(self, path: str) -> Entries:
         return remote_entries(self.filesystem.get_file_info(FileSelector(path, recursive=False)))

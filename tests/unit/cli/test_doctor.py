@@ -107,9 +107,23 @@ def test_a_java_home_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert not found.ok
 
 
+def fake_java(home: Path, version: str, modules: str) -> Path:
+    answer = f"if [ $1 = -version ]; then echo 'openjdk version \"{version}\" 2024-07-16' >&2; else echo {modules}; fi"
+    return script(home / "bin" / "java", answer)
+
+
+def test_a_java_without_a_module_that_spark_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java = fake_java(tmp_path, "17.0.15", "java.base")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    found = checks.check_java()
+    assert found.message == f"{java} is Java 17 without the module jdk.incubator.vector, which Spark needs"
+    assert found.fix is not None
+    assert found.fix.startswith("use a Java that is not cut down; apt install openjdk-17")
+
+
 @pytest.mark.parametrize(("version", "ok"), [("1.8.0_402", False), ("11.0.24", False), ("17.0.15", True), ("21", True)])
 def test_the_version_of_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, ok: bool) -> None:
-    java = script(tmp_path / "bin" / "java", f"echo 'openjdk version \"{version}\" 2024-07-16' >&2")
+    java = fake_java(tmp_path, version, "java.base jdk.incubator.vector")
     monkeypatch.setenv("PATH", str(java.parent))
     found = checks.check_java()
     assert found.ok == ok

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import penstock
-from penstock.errors import LayoutError, PenstockError, SchemaError, StorageError
+from penstock.errors import ForbiddenError, LayoutError, PenstockError, PenstockWarning, SchemaError, StorageError
 from penstock.tables.hive.hive_table import HiveTable
 from tests.fixtures.hive_writer import write_file
 
@@ -261,3 +261,27 @@ def test_partition_columns_called_files_and_bytes_keep_their_values(tmp_path: Pa
 
 def write_one(folder: Path) -> None:
     pq.write_table(pa.table({"x": [1]}), folder / "f.parquet")
+
+
+def test_directories_that_may_not_be_read_are_left_out_when_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for k in (1, 2, 3):
+        write_file(tmp_path / f"k={k}" / "a.parquet", pa.table({"n": pa.array([k], pa.int64())}))
+    listed = os.listdir
+
+    def refused(path: str) -> list[str]:
+        if path.endswith("k=2"):
+            raise PermissionError(13, "Permission denied", path)
+        return listed(path)
+
+    monkeypatch.setattr(os, "listdir", refused)
+    with pytest.raises(ForbiddenError, match=r"cannot read file://.*k=2: "):
+        penstock.hive(tmp_path, "k int", "n bigint").plan()
+    table = penstock.hive(tmp_path, "k int", "n bigint", on_forbidden="skip", cache_seconds=60)
+    for _ in range(2):
+        with pytest.warns(PenstockWarning, match=r"1 directory left out, which may not be read: /.*/k=2"):
+            assert table.arrow()["n"].to_pylist() == [1, 3]
+    assert table.arrow("k = 3")["n"].to_pylist() == [3]  # no warning: it was not asked
+    with pytest.raises(LayoutError, match="on_forbidden is 'ignore'; write 'error' or 'skip'"):
+        penstock.hive(tmp_path, "k int", "n bigint", on_forbidden="ignore")

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError
+from penstock.spark.session.java_runtime import find_java
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
@@ -48,8 +49,17 @@ def _launch(conf: SparkConf) -> Any:
         with _not_interrupted(), _quiet_options(), open(log, "ab") if log else nullcontext() as sink:
             return launch_gateway(conf, {"stderr": sink})  # type: ignore[no-untyped-call]
     except PySparkRuntimeError:
-        message = f"Spark did not start{f'; see {log} for the full log' if log else ''}"
-        raise PenstockError(message, hint="it needs Java 17 or newer; 'penstock doctor' finds what is wrong") from None
+        raise _not_started(f"; see {log} for the full log" if log else "") from None
+
+
+def _not_started(log: str) -> PenstockError:
+    """Why Spark did not start: mostly it is Java."""
+    java = find_java()
+    if java.fix is None:
+        return PenstockError(
+            f"Spark did not start with {java.message}{log}", hint="'penstock doctor --spark' tries again"
+        )
+    return PenstockError(f"Spark did not start: {java.message}{log}", hint=java.fix)
 
 
 def _interrupt_at_once() -> None:

@@ -112,7 +112,8 @@ def _as_number(column: Column, kind: IcebergType) -> tuple[Column, IcebergType]:
 
 
 def _in_python(column: Column, kind: IcebergType, transform: Transform) -> Column:
-    result = transform.result_type(arrow_type(kind, transform.text))
+    source = arrow_type(kind, transform.text)
+    result = transform.result_type(source)
     spark_type = "int" if result in (None, pa.date32()) else type_name(result)
     if hasattr(F, "arrow_udf"):
 
@@ -123,6 +124,6 @@ def _in_python(column: Column, kind: IcebergType, transform: Transform) -> Colum
         return transformed
 
     def transform_one(value: Any) -> Any:
-        return transform.on_array(pa.array([value]), kind)[0].as_py()
+        return transform.on_array(pa.array([value], source), kind)[0].as_py()  # 5.00E-10 may have a scale of 10
 
     return F.udf(transform_one, spark_type)(column)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -37,6 +37,8 @@ from penstock.tables import bridge
 from penstock.tables.description import MOST_KEYS, Description, Pieces, pieces_of_files
 from penstock.tables.hive.declaration import PartitionBy, partition_columns
 from penstock.tables.hive.hive_files import LayoutFiles, first_file, format_of_file, no_files
+from penstock.tables.hive.hive_files import Mapping as Footers
+from penstock.tables.hive.united_columns import united_columns
 from penstock.tables.hive.walk import Limits, Walk, check_readable, judge
 from penstock.tables.source import Keys, Relations, Source, bind, count_partitions, empty, matching_rows, outputs
 
@@ -55,6 +57,8 @@ class HiveTable(Source):
     lists_at_once: int
     max_lists: int
     cache: ListingCache | None = field(default=None, repr=False)
+    in_any_order: bool = False  # whether the levels of partition columns differ in order
+    on_forbidden: str = "error"
     shredded: bool | None = None  # whether some files have sidecars; None: the first one that was looked at has none
 
     @cached_property
@@ -98,9 +102,9 @@ class HiveTable(Source):
 
     def walk(self, predicate: Expr, marker: str | None = None) -> Walk:
         """The way through the directories that a predicate admits; `marker` is the file that completes a partition."""
-        lister = Lister(self.storage, self.lists_at_once, self.max_lists, self.cache)
+        lister = Lister(self.storage, self.lists_at_once, self.max_lists, self.cache, self.on_forbidden == "skip")
         pruner = Pruner(predicate, self.context.timezone)
-        return Walk(self.columns, pruner, lister, self.limits, self.file_format, marker)
+        return Walk(self.columns, pruner, lister, self.limits, self.file_format, self.in_any_order, marker)
 
     def arrow(
         self, where: str | None = None, columns: Sequence[str] | None = None, *, path: str | None = None
@@ -215,6 +219,8 @@ def hive(
     *,
     format: str | None = None,
     options: Mapping[str, Any] | None = None,
+    union_by_name: bool = False,
+    on_forbidden: str = "error",
     storage: Properties | str | None = None,
     timezone: str = "UTC",
     lists_at_once: int = 16,
@@ -234,43 +240,57 @@ def hive(
     `format` is that of the files, such as `"orc"`; without it the first file tells it. `options` say how they are
     read, under the names that Spark has for them.
 
+    `union_by_name` takes the columns of all files, each of which is opened once, and the levels of partition columns
+    in any order. With `on_forbidden="skip"` directories that may not be read are left out of answers, with a warning
+    that counts them.
+
     `shredded` says whether some files have hot keys of maps in columns of their own. Without it the first file decides,
     and it is an error when Spark reads a later file that differs; with False no file is checked.
     """
     if lists_at_once < 1:
         raise LayoutError(f"lists_at_once is {lists_at_once}", hint="give 1 or more")
+    if on_forbidden not in ("error", "skip"):
+        raise LayoutError(f"on_forbidden is {on_forbidden!r}", hint="write 'error' or 'skip'")
     place = open_storage(root, storage)
     columns = partition_columns(partition_by, place)
     file_format = declared_format(format) if format is not None else None
     path = first_file(place, columns) if schema is None or (options and file_format is None) else None
     if path is not None and file_format is None:
         file_format = format_of_file(place, path) or DEFAULT
-    read_with = read_options(file_format or DEFAULT, options)
-    if schema is not None:
-        files = as_schema(schema)
-    elif path is not None:
-        files, mapping = LayoutFiles(place, file_format or DEFAULT, Reading(read_with, timezone)).schema(path)
-        shredded = True if mapping else shredded
-    else:
-        raise no_files(place, columns)
-    names = {column.name.lower() for column in columns}
-    # A file may lack any column, so all may be NULL, whatever the schema says: as in Spark.
-    own = pa.schema([f.with_nullable(True) for f in files if f.name.lower() not in names])
-    check_names(own, place.url)
-    if not len(own) and schema is not None and not len(files):
-        raise LayoutError("the schema has no columns")
-    cache = ListingCache(cache_seconds, cache_entries) if cache_seconds > 0 and cache_entries > 0 else None
-    limits = Limits(warn_partitions, max_partitions)
-    return HiveTable(
+    table = HiveTable(
         place,
         columns,
-        own,
+        pa.schema([]),
         file_format,
-        read_with,
-        limits,
+        read_options(file_format or DEFAULT, options),
+        Limits(warn_partitions, max_partitions),
         lists_at_once,
         max_lists,
-        cache,
+        ListingCache(cache_seconds, cache_entries) if cache_seconds > 0 and cache_entries > 0 else None,
+        union_by_name,
+        on_forbidden,
         shredded,
         context=Context(timezone),
     )
+    if schema is not None:
+        declared = as_schema(schema)
+        if not len(declared):
+            raise LayoutError("the schema has no columns")
+        return _with_columns(table, declared, ())
+    if path is None:
+        raise no_files(place, columns)
+    return _with_columns(table, *(_united(table) if union_by_name else table.files.schema(path)))
+
+
+def _united(table: HiveTable) -> tuple[pa.Schema, Footers]:
+    """The columns of all files, and what one of them says of the sidecars of its maps."""
+    return united_columns(table.files, table.plan().files.paths.to_pylist())
+
+
+def _with_columns(table: HiveTable, files: pa.Schema, mapping: Footers) -> HiveTable:
+    """The table with the columns of its files, but for those that are in the path."""
+    names = {column.name.lower() for column in table.columns}
+    # A file may lack any column, so all may be NULL, whatever the schema says: as in Spark.
+    own = pa.schema([f.with_nullable(True) for f in files if f.name.lower() not in names])
+    check_names(own, table.storage.url)
+    return replace(table, file_schema=own, shredded=True if mapping else table.shredded)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -33,7 +33,7 @@ from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.plan import Plan, count, make_plan
 from penstock.prune.plan_report import Level
 from penstock.prune.verdict import Reason, Verdict
-from penstock.storage.entries import Entry
+from penstock.storage.entries import Entries, Entry
 from penstock.storage.lister import Lister
 from penstock.tables.file_metadata import metadata_facts
 from penstock.tables.hive.directory_names import Candidates, Positions, candidates, check_utf8, parse_name
@@ -52,9 +52,10 @@ class Limits:
 
 @dataclass
 class Branch:
-    """The directories of one level that are still in question: their paths, and the text of each key so far."""
+    """The directories of one level that are still in question: their paths, and the text of each column so far."""
 
     paths: list[str]
+    columns: list[pa.Field] = field(default_factory=list)
     texts: list[pa.Array] = field(default_factory=list)
 
     def texts_of(self, positions: Sequence[int] | Positions) -> list[pa.Array]:
@@ -71,8 +72,10 @@ class Walk:
         lister: Lister,
         limits: Limits,
         file_format: FileFormat | None = None,
+        in_any_order: bool = False,
         marker: str | None = None,
     ) -> None:
+        self.in_any_order = in_any_order  # whether levels may stand in another order in each branch
         self.file_format = file_format  # None: that of the first file whose name tells it
         self.columns, self.pruner, self.lister, self.limits, self.zone = columns, pruner, lister, limits, pruner.zone
         self.marker = marker  # a partition without this file is not complete, and none of its files is there yet
@@ -87,58 +90,89 @@ class Walk:
         start = time.perf_counter()
         branch = self._partitions()
         self._check_partitions(len(branch.paths))
-        files = judge(self.pruner, self._files(branch))
+        containers = self._files(branch)
+        if self.lister.forbidden:
+            first = self.lister.storage.shown(min(self.lister.forbidden))
+            left_out = counted(len(self.lister.forbidden), "directory")
+            self.notes.append(f"{left_out} left out, which may not be read: {first}")
+        files = judge(self.pruner, containers)
         if self.notes:
             warnings.warn("; ".join(self.notes), PenstockWarning, stacklevel=3)
         seconds, calls, notes = time.perf_counter() - start, self.lister.calls, [*self.notes, *self.remarks]
-        return make_plan(self.pruner, [files], seconds, outer=[self._level()], list_calls=calls, notes=notes)
+        return make_plan(self.pruner, [files], seconds, outer=[self._counts()], list_calls=calls, notes=notes)
 
     def _partitions(self) -> Branch:
         """The partitions that are kept."""
-        branch = Branch([self.lister.storage.path])
-        for depth in range(len(self.columns)):
-            branch = self._descend(branch, depth)
-        return branch
+        branches = [Branch([self.lister.storage.path])]
+        for _ in self.columns:
+            branches = [below for branch in branches for below in self._descend(branch)]
+        return self._united(branches)
 
-    def _level(self) -> Level:
+    def _counts(self) -> Level:
         """The counts of what was judged before the files."""
         return count(self.levels, "directories")
 
-    def _descend(self, parents: Branch, depth: int) -> Branch:
-        column = self.columns[depth]
-        look = partial(self._partition_text, column)
-        partitions = candidates(parents.paths, self.lister.list_all(parents.paths), column.name, look)
-        judgement = self._judge_level(partitions, parents, depth)
+    def _descend(self, parents: Branch) -> list[Branch]:
+        """The directories below that the predicate admits, by the column that they are partitions of."""
+        listings = self.lister.list_all(parents.paths)
+        left = [column for column in self.columns if column not in parents.columns]
+        if not self.in_any_order:
+            return [self._level(parents, listings, left[0], [])]
+        levels = [self._level(parents, listings, each, [c.name for c in left if c is not each]) for each in left]
+        return [level for level in levels if level.paths]
+
+    def _united(self, branches: Sequence[Branch]) -> Branch:
+        """All directories of the last level, with the texts in the order of the columns."""
+        if len(branches) == 1:
+            (branch,) = branches
+            texts = [branch.texts[branch.columns.index(column)] for column in self.columns]
+            return Branch(branch.paths, list(self.columns), texts)
+        parts = [self._united([branch]) for branch in branches]
+        columns = [pa.concat_arrays([p.texts[i] for p in parts]) for i in range(len(self.columns))] if parts else []
+        none = [pa.nulls(0, pa.string())] * len(self.columns)
+        return Branch([path for part in parts for path in part.paths], list(self.columns), columns or none)
+
+    def _level(self, parents: Branch, listings: Sequence[Entries], column: pa.Field, others: Sequence[str]) -> Branch:
+        """The partitions of a column; those of other columns are none of its business."""
+        look = partial(self._partition_text, column, {name.lower() for name in others})
+        partitions = candidates(parents.paths, listings, column.name, look)
+        if others and not partitions.count:
+            return Branch([])
+        judgement = self._judge_level(partitions, parents, column)
         places = (parents.paths[owner] for owner in partitions.owners[judgement.kept])
         kept = zip(judgement.kept, places, strict=True)
         files = [i for i, where in kept if self._is_empty_file(partitions.entry(i), where, column)]
         if files:
             partitions = partitions.take(~np.isin(np.arange(partitions.count), files))
-            judgement = self._judge_level(partitions, parents, depth)
+            judgement = self._judge_level(partitions, parents, column)
         self._note_type(partitions, judgement, column)
         self.levels.append(judgement)
         order = partitions.in_order(judgement.kept)
         texts = [*parents.texts_of(partitions.owners[order]), partitions.texts.take(pa.array(order, pa.int64()))]
-        return Branch([partitions.path(i) for i in order], texts)
+        return Branch([partitions.path(i) for i in order], [*parents.columns, column], texts)
 
-    def _judge_level(self, partitions: Candidates, parents: Branch, depth: int) -> Judgement:
-        facts = self._facts([*parents.texts_of(partitions.owners), partitions.texts])
-        return judge(self._pruner_at(depth), Containers(partitions.count, facts))
+    def _judge_level(self, partitions: Candidates, parents: Branch, column: pa.Field) -> Judgement:
+        known = [*parents.columns, column]
+        facts = self._facts(known, [*parents.texts_of(partitions.owners), partitions.texts])
+        return judge(self._pruner_at(known), Containers(partitions.count, facts))
 
-    def _pruner_at(self, depth: int) -> Pruner:
+    def _pruner_at(self, known: Sequence[pa.Field]) -> Pruner:
         """The predicate without what only the types of deeper levels say: a directory there may not fit its type."""
-        deeper = [Column((c.name,), c.type) for c in self.columns[depth + 1 :] if c.type != pa.string()]
+        below = [c for c in self.columns if c not in known and c.type != pa.string()]
+        deeper = [Column((c.name,), c.type) for c in below]
         hidden = [term for term in terms_of(self.pruner.predicate) if term in deeper]
         return Pruner(_without(self.pruner.predicate, hidden), self.zone) if hidden else self.pruner
 
-    def _partition_text(self, column: pa.Field, entry: Entry, where: str) -> tuple[str | None] | None:
-        """The text of a partition directory in a tuple, or None for an empty file."""
+    def _partition_text(self, column: pa.Field, others: Set[str], entry: Entry, where: str) -> tuple[str | None] | None:
+        """The text of a partition directory in a tuple, or None for an empty file and what others look at."""
         if self._is_empty_file(entry, where, column):
             return None
         parsed = parse_name(entry.name, self.lister.storage.url_of(where))
         place = self.lister.storage.url_of(f"{where}/{entry.name}")
         if parsed is None:
             raise LayoutError(f"{place} is not a partition directory of {column.name!r}", hint=_MOVE)
+        if parsed[0].lower() in others:
+            return None
         if parsed[0].lower() != column.name.lower():
             hint = "declare the partition columns in the order of the directories, or move the directory away"
             raise LayoutError(f"{place} is a partition of {parsed[0]!r}, expected {column.name!r}", hint=hint)
@@ -162,9 +196,9 @@ class Walk:
         problem = f"no directory of {column.name} can be read as {kind}, for example {example!r}"
         self.notes.append(f"{self.lister.storage.url}: {problem}; declare another type")
 
-    def _facts(self, texts: Sequence[pa.Array]) -> list[Fact]:
+    def _facts(self, columns: Sequence[pa.Field], texts: Sequence[pa.Array]) -> list[Fact]:
         facts: list[Fact] = []
-        for column, known_texts in zip(self.columns, texts, strict=False):
+        for column, known_texts in zip(columns, texts, strict=True):
             term = Column((column.name,), column.type)
             if column.type == pa.string():
                 facts.append(Exact(term, known_texts.dictionary_encode(), name=column.name))
@@ -207,7 +241,7 @@ class Walk:
         names = [self.lister.storage.url_of(path) for path in paths]
         file_sizes = pa.array(sizes, pa.int64())
         known = metadata_facts(names, file_sizes, pa.array(times, pa.int64()))
-        facts = [*self._facts(branch.texts_of(owners)), *known]
+        facts = [*self._facts(branch.columns, branch.texts_of(owners)), *known]
         return Containers(len(paths), facts, pa.array(names, pa.string()), None, file_sizes)
 
     def _pass_directory(self, entry: Entry, where: str) -> None:

@@ -7,7 +7,7 @@ partitions only its directories tell is walked as one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -108,9 +108,8 @@ def open_stored(
         limits or Limits(),
         lists_at_once,
         max_lists,
-        None,
-        shredded,
-        stored=replace(stored),
+        shredded=shredded,
+        stored=stored,
         metastore=metastore,
         context=Context(timezone),
     )

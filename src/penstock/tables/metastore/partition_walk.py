@@ -30,7 +30,7 @@ from penstock.prune.containers import Containers
 from penstock.prune.judge import Pruner
 from penstock.prune.plan import count
 from penstock.prune.plan_report import Level
-from penstock.storage.entries import Entries, Entry
+from penstock.storage.entries import NOTHING, Entries, Entry
 from penstock.storage.lister import Lister
 from penstock.tables.hive.walk import Branch, Limits, Walk, judge
 from penstock.tables.metastore.metastore import Metastore, StoredPartitions, StoredTable, Test
@@ -39,7 +39,6 @@ from penstock.tables.metastore.stored_format import other_format
 
 _MOST_VALUES = 200  # of an IN that is sent
 _ORDERED = ("=", "<", "<=", ">", ">=")
-_NOTHING = Entries((), lambda i: Entry("", False, 0, 0))
 
 
 class PlaceLister(Lister):
@@ -54,7 +53,7 @@ class PlaceLister(Lister):
             return super()._call(path)
         except MissingError:
             self.missing.append(path)
-            return _NOTHING
+            return NOTHING
 
 
 class PartitionWalk(Walk):
@@ -68,7 +67,7 @@ class PartitionWalk(Walk):
         super().__init__(list(table.partition_columns), pruner, lister, limits)
         self.table, self.metastore = table, metastore
         self.tests = tests_of(pruner.predicate, table.partition_columns)
-        self._counts = Level("partitions")
+        self._level_counts = Level("partitions")
         self._directories = 0
 
     def _partitions(self) -> Branch:
@@ -78,15 +77,15 @@ class PartitionWalk(Walk):
         listed = self.metastore.partitions(self.table, [test for test, _ in self.tests])
         if listed.problem is not None:
             self.remarks.append(f"the metastore lists all partitions: {listed.problem}")
-        judgement = judge(self.pruner, Containers(len(listed.locations), self._facts(listed.texts)))
+        judgement = judge(self.pruner, Containers(len(listed.locations), self._facts(self.columns, listed.texts)))
         kept = judgement.kept.tolist()
         self._check_formats(listed, kept)
         self.levels.append(judgement)
-        self._counts = self._counted(listed)
+        self._level_counts = self._counted(listed)
         # By location, so that a plan is the same every time: a metastore may list in any order.
         kept.sort(key=listed.locations.__getitem__)
         texts = [column.take(pa.array(kept, pa.int64())) for column in listed.texts]
-        return Branch([as_url(listed.locations[i]) for i in kept], texts)
+        return Branch([as_url(listed.locations[i]) for i in kept], list(self.columns), texts)
 
     def _counted(self, listed: StoredPartitions) -> Level:
         """What was kept of all partitions, those that only the metastore has seen among them."""
@@ -98,8 +97,8 @@ class PartitionWalk(Walk):
             "partitions", total=level.total + unseen, kept=level.kept, whole=level.whole, skipped=level.skipped
         )
 
-    def _level(self) -> Level:
-        return self._counts
+    def _counts(self) -> Level:
+        return self._level_counts
 
     def _check_formats(self, listed: StoredPartitions, kept: Sequence[int]) -> None:
         """Refuse partitions that are stored in another way than the table."""

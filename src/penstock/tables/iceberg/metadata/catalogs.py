@@ -132,7 +132,15 @@ def clear_errors(what: str, properties: Properties) -> Iterator[None]:
         raise
     except FileNotFoundError:
         raise LakeError(f"{what} does not exist", hint="check the path") from None
+    except ModuleNotFoundError as error:
+        message = f"{what} cannot be opened: it needs the package {error.name}, which is not installed"
+        raise LakeError(message, hint=f"pip install {error.name}") from None
     except CLIENT_ERRORS as error:
+        from pyiceberg.exceptions import NoSuchIcebergTableError
+
+        if isinstance(error, NoSuchIcebergTableError):  # of Glue, or of a Hive metastore
+            hint = "open a table of a metastore with penstock.spark_table(spark, name)"
+            raise LakeError(f"{what} has such a table, and it is not an Iceberg table", hint=hint) from None
         message = one_line(error, properties) or type(error).__name__
         hint = "check its address, its configuration and the credentials"
         raise LakeError(f"{what} cannot be opened: {message}", hint=hint) from error
