@@ -63,6 +63,7 @@ LONGEST = (
     "spark/test_shredded_tables.py",
     "contract/test_tables.py",
     "browser/test_page.py",
+    "spark/test_metastore_tables.py",
     "spark/test_hive_types.py",
     "spark/test_hive_queries.py",
     "spark/test_iceberg_queries.py",
@@ -83,6 +84,7 @@ OWN_SPARK = {
     "test_stream_kills.py",
     "test_demo.py",
     "test_hive_cluster.py",
+    "test_hive_metastore.py",
     "test_hive_and_iceberg_connect.py",
     "test_commands_with_spark.py",
 }

@@ -55,7 +55,7 @@ BRIDGES = {("tables/bridge.py", "spark")}
 
 # What is known of one kind of table stays in its folder. These packages see tables as `tables.source.Source`: of the
 # modules on the right they import nothing but the names in OPENERS. "spark" is its folders that serve every kind.
-KINDS = ("tables.hive", "tables.iceberg", "tables.memory")
+KINDS = ("tables.hive", "tables.iceberg", "tables.memory", "tables.metastore")
 BEHIND_SOURCE = {
     "report": (*KINDS, "lake"),
     "cli": KINDS,

@@ -3,6 +3,7 @@
     python tools/fetch_jars.py hadoop-aws                  what Spark reads S3 with
     python tools/fetch_jars.py iceberg-spark-runtime       Iceberg's own reader
     python tools/fetch_jars.py sqlite-jdbc                 with which Iceberg commits to an embedded catalog
+    python tools/fetch_jars.py hive-metastore              a server of Hive's metastore
     python tools/fetch_jars.py iceberg-judge               Iceberg's reader with a PySpark that it runs on
     python tools/fetch_jars.py delta-peer                  Delta Lake with that same PySpark
 
@@ -47,6 +48,11 @@ _ICEBERG_OF_SPARK = {"4.0": "1.11.0", "4.1": "1.12.0"}
 _JUDGE = "4.1.4"  # the newest Spark among them, and the newest that Delta Lake has a build for
 _DELTA = "4.3.1"
 _SQLITE = "3.53.4.0"
+_HIVE = "3.1.3"  # the newest metastore that Spark's own client is made for
+# What its server needs beside it; the versions that it asks for itself do not run on Java 17.
+_WITH_HIVE = ("org.apache.hadoop:hadoop-client-api:3.3.6", "org.apache.hadoop:hadoop-client-runtime:3.3.6",
+              "org.apache.derby:derby:10.14.2.0", "commons-cli:commons-cli:1.5.0",
+              "commons-collections:commons-collections:3.2.2")  # fmt: skip
 
 
 class Unavailable(Exception):
@@ -94,10 +100,17 @@ def sqlite_jdbc() -> Jars:
     return Jars(f"sqlite-jdbc-{_SQLITE}", (f"org.xerial:sqlite-jdbc:{_SQLITE}",), _IN_SPARK)
 
 
+def hive_metastore() -> Jars:
+    """The server of Hive's metastore, with Derby to keep its tables in."""
+    coordinates = (f"org.apache.hive:hive-standalone-metastore:{_HIVE}", *_WITH_HIVE)
+    return Jars(f"hive-metastore-{_HIVE}", coordinates, ("org.apache.hadoop", "org.apache.orc"))
+
+
 SETS: dict[str, Callable[[], Jars]] = {
     "hadoop-aws": hadoop_aws,
     "iceberg-spark-runtime": iceberg_spark_runtime,
     "sqlite-jdbc": sqlite_jdbc,
+    "hive-metastore": hive_metastore,
 }
 
 

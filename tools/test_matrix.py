@@ -20,7 +20,7 @@ from pathlib import Path
 
 VERSIONS = ("4.0.2", "4.1.4", "4.2.1", "4.3.0")
 ROOT = Path(__file__).resolve().parents[1]
-KINDS = ("catalog", "hive", "iceberg", "managed", "hot", "shredded", "sql", "stream")
+KINDS = ("catalog", "hive", "iceberg", "managed", "hot", "metastore", "shredded", "sql", "stream")
 
 
 @dataclass(frozen=True)

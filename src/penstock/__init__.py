@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from penstock.lake.lake import connect as connect
     from penstock.lake.layout.coalesce import Coalesce as Coalesce
     from penstock.maps.shred_rule import Shred as Shred
+    from penstock.spark.catalog.session_catalog import spark_table as spark_table
+    from penstock.spark.catalog.session_lake import spark_catalog as spark_catalog
     from penstock.spark.session.session import attach as attach
     from penstock.spark.session.session import session as session
     from penstock.spark.stream.stream_report import stream_report as stream_report
@@ -38,6 +40,8 @@ _HOMES = {
     "hive": "penstock.tables.hive.hive_table",
     "iceberg": "penstock.tables.iceberg.metadata.catalogs",
     "session": "penstock.spark.session.session",
+    "spark_catalog": "penstock.spark.catalog.session_lake",
+    "spark_table": "penstock.spark.catalog.session_catalog",
     "stream_report": "penstock.spark.stream.stream_report",
 }
 __all__ = ["__version__", *_HOMES]

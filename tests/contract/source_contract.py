@@ -34,7 +34,8 @@ class SourceContract:
 
     kind: str
     has_snapshots = False
-    is_on_storage = True  # Spark and streams read files
+    is_on_storage = True  # Spark reads files
+    is_streamed = True  # if it is on a storage
 
     def test_it_is_a_source_and_shows_only_what_is_public(self, table_of: TableOf) -> None:
         table = table_of("string")
@@ -82,7 +83,7 @@ class SourceContract:
         self, table_of: TableOf, where: str | None, ids: int
     ) -> None:
         table, options = table_of("string"), as_options({} if where is None else {"where": where})
-        if not self.is_on_storage:
+        if not (self.is_on_storage and self.is_streamed):
             with pytest.raises(LakeError, match="cannot be streamed"):
                 table.feed(options)
             return

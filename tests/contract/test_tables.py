@@ -16,6 +16,7 @@ from tests.contract.corpus import KINDS
 from tests.fixtures.hive_writer import write_hive
 from tests.fixtures.iceberg_tables import write_iceberg
 from tests.fixtures.managed_tables import managed_table
+from tests.fixtures.memory_metastore import in_places, opened
 from tests.s3.server import S3Server
 
 
@@ -58,6 +59,18 @@ class TestHiveOnS3(TableContract):
             return penstock.hive(s3.url(root), declared(rows, partition_by), storage=s3.properties)
 
         return write
+
+
+class TestOfAMetastore(TableContract):
+    """Partitions that lie where only the metastore says."""
+
+    kind = "Metastore table"
+    is_streamed = False
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def make(cls, tmp_path_factory: pytest.TempPathFactory) -> Make:
+        return lambda rows, partition_by: opened(in_places(tmp_path_factory.mktemp("places"), rows, partition_by))
 
 
 class TestIceberg(TableContract):

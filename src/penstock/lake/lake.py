@@ -38,6 +38,7 @@ from penstock.tables.iceberg.metadata.catalogs import (
     open_catalog,
     sources_of,
 )
+from penstock.tables.metastore.metastore_table import MetastoreTable
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,9 @@ class Lake:
         """
         if self._has_iceberg(name):
             raise LakeError(f"{name} is an Iceberg table", hint="register the layout under another name")
+        if isinstance(table, MetastoreTable):  # a declaration has one place, and no session to ask
+            hint = "for SQL attach them all: penstock.attach(spark, penstock.spark_catalog(spark), name=…)"
+            raise LakeError(f"{table.name} is declared in the metastore already", hint=hint)
         self.declarations.save(name, table)
         return table
 

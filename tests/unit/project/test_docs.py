@@ -41,6 +41,7 @@ PAGES = sorted(DOCS.rglob("*.md"))
 SPARK = [
     DOCS / "how-to/spark-sql.md",
     DOCS / "how-to/change-rows.md",
+    DOCS / "how-to/metastore-tables.md",
     DOCS / "tutorial.md",
     DOCS / "how-to/pruned-stream.md",
     README,

@@ -22,6 +22,7 @@ from penstock.storage.storage import Storage
 
 Mapping = tuple[Shredded, ...]
 _FIRST_BYTES = 16
+_NAMELESS = "_col"  # before Hive 2 a column of ORC had its number for a name
 
 
 def first_file(storage: Storage, columns: Sequence[pa.Field]) -> str | None:
@@ -96,7 +97,7 @@ class LayoutFiles:
             needed = names | {column_of(term) for term in terms if term not in served}
             fields = pa.schema([f for f in schema if f.name in needed])
             check_names(rows.schema, url)
-            by_name = {name.lower(): name for name in rows.schema.names}
+            by_name = self._stored_names(rows.schema.names, schema)
             whole = [by_name.get(f.name.lower()) for f in fields]
             wanted = shredded.stored([name for name in whole if name is not None], served)
             table = rows.read([name for name in rows.schema.names if name in wanted])
@@ -108,6 +109,12 @@ class LayoutFiles:
             for name, f in zip(whole, fields, strict=True)
         ]
         return pa.table(columns, schema=fields), key_values
+
+    def _stored_names(self, stored: Sequence[str], schema: pa.Schema) -> dict[str, str]:
+        """The names of a file's columns by those of the table, in lower case."""
+        if self.file_format.name == "orc" and all(name.startswith(_NAMELESS) for name in stored):
+            return {f.name.lower(): name for f, name in zip(schema, stored, strict=False)}  # as Spark does
+        return {name.lower(): name for name in stored}
 
     def _shredded_maps(self, file: DataFile, path: str) -> Mapping:
         return read_footer(file.metadata, file.schema.names, self.storage.url_of(path))

@@ -31,6 +31,7 @@ from penstock.prune.containers import Containers
 from penstock.prune.facts import Exact, Fact
 from penstock.prune.judge import Judgement, Pruner
 from penstock.prune.plan import Plan, count, make_plan
+from penstock.prune.plan_report import Level
 from penstock.prune.verdict import Reason, Verdict
 from penstock.storage.entries import Entries, Entry
 from penstock.storage.lister import Lister
@@ -80,16 +81,14 @@ class Walk:
         self.marker = marker  # a partition without this file is not complete, and none of its files is there yet
         self.written: list[int] = []  # when each file was last written, in milliseconds
         self.incomplete: dict[str, list[str]] = {}  # the files of partitions without their marker
-        self.notes: list[str] = []
+        self.notes: list[str] = []  # of what may be wrong, which is warned of
+        self.remarks: list[str] = []  # of what a report says besides
         self.levels: list[Judgement] = []
 
     def plan(self) -> Plan:
         """List what is needed and judge what was found."""
         start = time.perf_counter()
-        branches = [Branch([self.lister.storage.path])]
-        for _ in self.columns:
-            branches = [below for branch in branches for below in self._descend(branch)]
-        branch = self._united(branches)
+        branch = self._partitions()
         self._check_partitions(len(branch.paths))
         containers = self._files(branch)
         if self.lister.forbidden:
@@ -99,9 +98,19 @@ class Walk:
         files = judge(self.pruner, containers)
         if self.notes:
             warnings.warn("; ".join(self.notes), PenstockWarning, stacklevel=3)
-        outer = [count(self.levels, "directories")]
-        seconds, calls = time.perf_counter() - start, self.lister.calls
-        return make_plan(self.pruner, [files], seconds, outer=outer, list_calls=calls, notes=self.notes)
+        seconds, calls, notes = time.perf_counter() - start, self.lister.calls, [*self.notes, *self.remarks]
+        return make_plan(self.pruner, [files], seconds, outer=[self._counts()], list_calls=calls, notes=notes)
+
+    def _partitions(self) -> Branch:
+        """The partitions that are kept."""
+        branches = [Branch([self.lister.storage.path])]
+        for _ in self.columns:
+            branches = [below for branch in branches for below in self._descend(branch)]
+        return self._united(branches)
+
+    def _counts(self) -> Level:
+        """The counts of what was judged before the files."""
+        return count(self.levels, "directories")
 
     def _descend(self, parents: Branch) -> list[Branch]:
         """The directories below that the predicate admits, by the column that they are partitions of."""
@@ -217,7 +226,8 @@ class Walk:
                 continue
             for entry in (entries.entry(i) for i in entries.in_order() if not is_hidden(entries.names[i])):
                 if entry.is_directory:
-                    raise self._too_deep(entry, branch.paths[owner])
+                    self._pass_directory(entry, branch.paths[owner])
+                    continue
                 if not entry.size or not is_data_file(entry.name) or entry.name == self.marker:
                     continue
                 check_utf8(entry.name, self.lister.storage.url_of(branch.paths[owner]))
@@ -234,12 +244,16 @@ class Walk:
         facts = [*self._facts(branch.columns, branch.texts_of(owners)), *known]
         return Containers(len(paths), facts, pa.array(names, pa.string()), None, file_sizes)
 
+    def _pass_directory(self, entry: Entry, where: str) -> None:
+        """What becomes of a directory among the files of a partition: here an error."""
+        raise self._too_deep(entry, where)
+
     def _check_format(self, paths: Iterable[str]) -> None:
         """Refuse files whose names tell another format than that of the layout."""
         expected, other = self.file_format, "the layout"
         for path in paths:
             told, place = format_by_name(path), self.lister.storage.url_of(path)
-            if told is None or told is expected:
+            if told is None or told == expected:  # a feed in another process has a copy
                 continue
             if expected is not None:
                 hint = f"move it out of the table's directory, or open its files alone with format={told.name!r}"
