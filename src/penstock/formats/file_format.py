@@ -33,6 +33,14 @@ class Reading:
 AS_STORED = Reading()
 
 
+class UnreadableError(Exception):
+    """What a file has that is not read as Spark would read it; whoever opens files names the file."""
+
+    def __init__(self, message: str, *, hint: str) -> None:
+        super().__init__(message)
+        self.message, self.hint = message, hint
+
+
 class DataFile(Protocol):
     """An open file: its columns as stored, with the metadata of their fields; what its writer noted; its rows."""
 
@@ -80,6 +88,8 @@ class FileFormat:
     magic: bytes = b""  # how files begin; text begins with anything
     has_types: bool = True  # whether files tell the types of their columns
     options: tuple[str, ...] = ()  # those that a table may be given, as Spark spells them
+    spark_options: tuple[str, ...] = ()  # more of them, which only Spark's reader follows
+    spark_package: str = ""  # what holds Spark's reader, where that is no part of Spark: `group:artifact`
 
 
 @dataclass(frozen=True, kw_only=True)
