@@ -1,4 +1,4 @@
-"""How the values of a CSV file are separated and quoted, by Spark's options, and the text as every CSV library reads it.
+"""How values of a CSV file are separated and quoted, by Spark's options, and the text as every CSV library reads it.
 
 Spark's reader (univocity) and the libraries of Python agree on text of one form: values are separated by one character;
 a quote begins a value and ends it, and what stands twice inside of it stands for one. `plain` brings text to it:

@@ -3,7 +3,7 @@
 | type | what is read | else |
 |---|---|---|
 | integers | digits with a sign, of any script; no blanks, no point | NULL |
-| float, double | what Java reads: `1e3`, `1d`, `0x1p3`, with blanks around, and the words for NaN and infinities | NULL |
+| float, double | what Java reads: `1e3`, `1d`, `0x1p3`, blanks around, words for NaN and infinities | NULL |
 | boolean | `true` and `false` in any case | NULL |
 | decimal | digits with an exponent, without their commas, rounded HALF_UP | NULL |
 | date, timestamp | as CAST reads them | NULL |
