@@ -27,8 +27,8 @@ _CORRUPT = "_corrupt_record"
 _BLOCK = 1 << 24
 _ARROWS = (pa.string(), pa.bool_(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64())
 _AS_TEXT = (pa.date32(), TIMESTAMP, TIMESTAMP_NTZ)
-# More than one value in a line, of which Spark reads the first; and numbers that are no JSON, in letters.
-_ODD = re.compile(rb"\}[ \t]*[^ \t\r\n,}\]]|Inf|NaN")
+# More than one value in a line, of which Spark reads the first; numbers in letters, and -0, which Spark reads as 0.
+_ODD = re.compile(rb"\}[ \t]*[^ \t\r\n,}\]]|Inf|NaN|-0(?![.0-9eE])")
 _BLANKS = b" \t\r\n"
 
 

@@ -139,7 +139,7 @@ def _number(number: Number | Word, to: pa.DataType) -> Any:
     """The value of a number."""
     text = str(number)
     if is_float(to):
-        return parse_float(text, to)
+        return 0.0 if text == "-0" else parse_float(text, to)
     if isinstance(number, Word):
         raise ValueError(number)
     if is_decimal(to):

@@ -123,7 +123,9 @@ class LayoutFiles:
                 raise LayoutError(f"{self.storage.url_of(path)}: {error.message}", hint=error.hint) from None
             except pa.ArrowInvalid as error:
                 why = str(error).splitlines()[0][:120]
-                message = f"{self.storage.url_of(path)} is not a {self.file_format.title} file ({why})"
+                title = self.file_format.title
+                article = "an" if title[0] in "AO" else "a"
+                message = f"{self.storage.url_of(path)} is not {article} {title} file ({why})"
                 raise LayoutError(message, hint="remove or replace it") from None
             except OSError as error:
                 raise self.storage.trouble(path, error) from None
