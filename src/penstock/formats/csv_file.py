@@ -21,6 +21,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.errors import SchemaError
+from penstock.expr.types import is_nested, type_name
 from penstock.formats.csv_dialect import dialect_of
 from penstock.formats.csv_records import Records
 from penstock.formats.file_format import FileFormat, Reading, UnreadableError
@@ -87,6 +89,14 @@ def _names(header: Sequence[str | None]) -> list[str]:
     ]
 
 
+def check_csv_columns(columns: pa.Schema) -> None:
+    """Values are single ones."""
+    nested = next((field for field in columns if is_nested(field.type)), None)
+    if nested is not None:
+        message = f"column {nested.name} is {type_name(nested.type)}, and CSV has single values"
+        raise SchemaError(message, hint="declare it as string")
+
+
 CSV = FileFormat(
     name="csv",
     title="CSV",
@@ -94,6 +104,8 @@ CSV = FileFormat(
     open=CsvFile,
     spark_reader="org.apache.spark.sql.execution.datasources.csv.CSVFileFormat",
     has_types=False,
+    is_by_position=True,
+    check_columns=check_csv_columns,
     options=(
         "sep", "delimiter", "header", "quote", "escape", "comment", "nullValue", "emptyValue", "nanValue",
         "positiveInf", "negativeInf", "ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace", "multiLine", "mode",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from penstock.formats.avro_file import AVRO
 from penstock.formats.csv_file import CSV
 from penstock.formats.file_format import FileFormat, IcebergFormat
 from penstock.formats.json_file import JSON
@@ -9,7 +10,7 @@ from penstock.formats.orc import ORC
 from penstock.formats.parquet import PARQUET
 from penstock.formats.plain_text import TEXT
 
-FORMATS: tuple[FileFormat, ...] = (PARQUET, ORC, CSV, JSON, TEXT)
+FORMATS: tuple[FileFormat, ...] = (PARQUET, ORC, CSV, JSON, AVRO, TEXT)
 ICEBERG_FORMATS: tuple[IcebergFormat, ...] = (PARQUET,)  # of data files in Iceberg tables
 DEFAULT = PARQUET  # of new tables, and of files whose names do not tell, as Hive's `000000_0`
 TITLES = " or ".join(each.title for each in ICEBERG_FORMATS)

@@ -106,6 +106,7 @@ JSON = FileFormat(
     open=JsonFile,
     spark_reader="org.apache.spark.sql.execution.datasources.json.JsonFileFormat",
     has_types=False,
+    is_guessed=True,
     options=("mode", "encoding", "charset", "multiLine"),
     spark_options=(
         "dateFormat", "timestampFormat", "timestampNTZFormat", "enableDateTimeParsingFallback", "locale", "lineSep",

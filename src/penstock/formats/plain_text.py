@@ -23,16 +23,16 @@ class TextFile:
         check_options(TEXT, reading)
         self._source, self._reading = source, reading
         self.schema = _VALUE if reading.columns is None else reading.columns
-        check_text_schema(self.schema)
+        check_text_columns(self.schema)
 
     def read(self, columns: Sequence[str]) -> pa.Table:
         lines = pa.array(lines_of(text_bytes(self._source, self._reading)), pa.binary()).view(pa.string())
         return pa.table({self.schema.names[0]: lines}).select(list(columns))
 
 
-def check_text_schema(schema: pa.Schema) -> None:
+def check_text_columns(columns: pa.Schema) -> None:
     """Text has one column."""
-    if len(schema) != 1 or schema.types[0] != pa.string():
+    if len(columns) != 1 or columns.types[0] != pa.string():
         raise SchemaError("a file of text has one column, of type string", hint="declare 'value string', or nothing")
 
 
@@ -43,5 +43,7 @@ TEXT = FileFormat(
     open=TextFile,
     spark_reader="org.apache.spark.sql.execution.datasources.text.TextFileFormat",
     has_types=False,
+    is_by_position=True,
+    check_columns=check_text_columns,
     spark_options=("wholetext", "lineSep"),
 )

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.errors import PenstockError
 from penstock.formats.file_format import FileFormat
 from penstock.formats.format_registry import ICEBERG_FORMATS, format_of
 from penstock.spark.scan.planner import RelationFiles, remember
@@ -43,7 +45,19 @@ def _reader(gateway: Any, file_format: FileFormat) -> Any:
     """Spark's reader of a format: one that a class of ours looks after, or as it is."""
     if "." not in file_format.spark_reader:
         return new(gateway, file_format.spark_reader)
-    return new(gateway, "SparkReader", file_format.spark_reader)
+    try:
+        return new(gateway, "SparkReader", file_format.spark_reader)
+    except Py4JJavaError as error:
+        if file_format.spark_package and "ClassNotFoundException" in str(error):
+            raise _without_package(gateway, file_format) from None
+        raise
+
+
+def _without_package(gateway: Any, file_format: FileFormat) -> PenstockError:
+    package = f"{file_format.spark_package}:{gateway.jvm.org.apache.spark.SparkContext.getOrCreate().version()}"
+    message = f"Spark cannot read {file_format.title} files: {file_format.spark_package} is not on its class path"
+    hint = f"start Spark with the configuration spark.jars.packages={package}, or use table.arrow()"
+    return PenstockError(message, hint=hint)
 
 
 def of_format(file_format: FileFormat, paths: Sequence[str]) -> list[int] | None:

@@ -67,7 +67,9 @@ class HiveTable(Source):
         """What makes two tables the same to Spark: place, account and declaration."""
         columns = ", ".join(f"{column.name} {column.type}" for column in self.columns)
         place = f"{self.storage.identity} {self.storage.path}"
-        return f"hive {place} ({columns}) {self.file_schema} {self.files.file_format.name} {self.options}"
+        files = f"{self.files.file_format.name} {self.options}"
+        zone = "" if self.files.file_format.has_types else f" {self.context.timezone}"  # of times as text
+        return f"hive {place} ({columns}) {self.file_schema} {files}{zone}"
 
     @cached_property
     def files(self) -> LayoutFiles:
@@ -228,11 +230,12 @@ def hive(
     """Open a Hive-style directory tree as a table.
 
     `partition_by` has the partition columns and their types: `"dt date, app string"`; `"auto"` infers them from one
-    branch. Without a `schema` the columns are those of the first file. `storage` is a catalog of PyIceberg's
+    branch. Without a `schema` the columns are those of the first file; CSV has texts only. `storage` is a catalog of PyIceberg's
     configuration, or properties such as `{"s3.endpoint": …}`.
 
-    `format` is that of the files, such as `"orc"`; without it the first file tells it. `options` say how they are
-    read, under the names that Spark has for them.
+    `format` is that of the files: `"parquet"`, `"orc"`, `"csv"`, `"json"`, `"avro"` or `"text"`; without it the name of
+    the first file tells it. `options` say how they are read, under the names that Spark has for them:
+    `{"header": True, "sep": ";"}`.
 
     `shredded` says whether some files have hot keys of maps in columns of their own. Without it the first file decides,
     and it is an error when Spark reads a later file that differs; with False no file is checked.
@@ -251,12 +254,14 @@ def hive(
     elif path is not None:
         files, mapping = LayoutFiles(place, file_format or DEFAULT, Reading(read_with, timezone)).schema(path)
         shredded = True if mapping else shredded
+        _check_seen(place, file_format or DEFAULT, files, columns)
     else:
         raise no_files(place, columns)
     names = {column.name.lower() for column in columns}
     # A file may lack any column, so all may be NULL, whatever the schema says: as in Spark.
     own = pa.schema([f.with_nullable(True) for f in files if f.name.lower() not in names])
     check_names(own, place.url)
+    (file_format or DEFAULT).check_columns(own)
     if not len(own) and schema is not None and not len(files):
         raise LayoutError("the schema has no columns")
     cache = ListingCache(cache_seconds, cache_entries) if cache_seconds > 0 and cache_entries > 0 else None
@@ -274,3 +279,20 @@ def hive(
         shredded,
         context=Context(timezone),
     )
+
+
+def _check_seen(place: Storage, file_format: FileFormat, files: pa.Schema, columns: Sequence[pa.Field]) -> None:
+    """What a file that tells the columns does not tell."""
+    if file_format.is_by_position:
+        names = {column.name.lower() for column in columns}
+        both = next((name for name in files.names if name.lower() in names), None)
+        if both is not None:
+            message = f"{place.url}: files have a column {both!r}, and directories, too"
+            title = file_format.title
+            raise LayoutError(
+                message, hint=f"declare the schema with another name for it: columns of {title} go by position"
+            )
+    if file_format.is_guessed:
+        ddl = ", ".join(f"{quote_name(field.name)} {type_name(field.type)}" for field in files)
+        way = f'to be sure, declare them: schema="{ddl}"'
+        warnings.warn(f"{place.url}: columns as one file shows them; {way}", PenstockWarning, stacklevel=3)
