@@ -137,6 +137,7 @@ AVRO = FileFormat(
     title="Avro",
     suffixes=("avro",),
     magic=MAGIC,
+    keeps_metadata=False,
     open=AvroFile,
     spark_reader="org.apache.spark.sql.avro.AvroFileFormat",
     spark_package="org.apache.spark:spark-avro_2.13",

@@ -104,6 +104,7 @@ CSV = FileFormat(
     open=CsvFile,
     spark_reader="org.apache.spark.sql.execution.datasources.csv.CSVFileFormat",
     has_types=False,
+    keeps_metadata=False,
     is_by_position=True,
     check_columns=check_csv_columns,
     options=(

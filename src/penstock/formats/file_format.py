@@ -87,6 +87,7 @@ class FileFormat:
     spark_reader: str  # Spark's reader of it: a class in `spark/jvm`, or Spark's own, with its package
     magic: bytes = b""  # how files begin; text begins with anything
     has_types: bool = True  # whether files tell the types of their columns
+    keeps_metadata: bool = True  # whether files have room for what their writer notes, such as sidecars of maps
     is_by_position: bool = False  # whether the first column of a file is the first of the table, whatever its name is
     is_guessed: bool = False  # whether a file shows the columns of its rows only: others may have more
     check_columns: Callable[[pa.Schema], None] = lambda columns: None  # an error for those that its files cannot have

@@ -27,8 +27,9 @@ _CORRUPT = "_corrupt_record"
 _BLOCK = 1 << 24
 _ARROWS = (pa.string(), pa.bool_(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64())
 _AS_TEXT = (pa.date32(), TIMESTAMP, TIMESTAMP_NTZ)
-# More than one value in a line, of which Spark reads the first; numbers in letters, and -0, which Spark reads as 0.
-_ODD = re.compile(rb"\}[ \t]*[^ \t\r\n,}\]]|Inf|NaN|-0(?![.0-9eE])")
+# A line that is no object, on which Arrow may end the process; a second value in a line, which Spark does not read;
+# numbers in letters, and -0, which Spark reads as 0.
+_ODD = re.compile(rb"(?m:^[ \t]*[^{ \t\n])|\}[ \t]*[^ \t\n,}\]]|Inf|NaN|-0(?![.0-9eE])")
 _BLANKS = b" \t\r\n"
 
 
@@ -106,6 +107,7 @@ JSON = FileFormat(
     open=JsonFile,
     spark_reader="org.apache.spark.sql.execution.datasources.json.JsonFileFormat",
     has_types=False,
+    keeps_metadata=False,
     is_guessed=True,
     options=("mode", "encoding", "charset", "multiLine"),
     spark_options=(

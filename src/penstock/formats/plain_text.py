@@ -43,6 +43,7 @@ TEXT = FileFormat(
     open=TextFile,
     spark_reader="org.apache.spark.sql.execution.datasources.text.TextFileFormat",
     has_types=False,
+    keeps_metadata=False,
     is_by_position=True,
     check_columns=check_text_columns,
     spark_options=("wholetext", "lineSep"),

@@ -111,7 +111,7 @@ class HiveRelations:
 
 def _kinds(table: HiveTable, where: str | None) -> list[Mapping | None]:
     """The mappings of hot keys that a DataFrame has relations for; None for one that does not look at footers."""
-    if table.shredded is False or not has_maps(table.file_schema):
+    if not table.may_be_shredded or not has_maps(table.file_schema):
         return [None]
     if table.shredded is None:
         return [()]
@@ -133,7 +133,7 @@ def _relation(source: HiveFiles, spark: SparkSession) -> DataFrame:
 def _connect_dataframe(table: HiveTable, spark: SparkSession, where: str) -> DataFrame:
     plan = table.plan(where)
     check_readable(plan, table.columns)
-    if table.shredded is not False and has_maps(table.file_schema):
+    if table.may_be_shredded and has_maps(table.file_schema):
         files = _kept(plan, table.columns)[1]
         for file, mapping in zip(files, mappings(table, files), strict=True):
             if mapping:

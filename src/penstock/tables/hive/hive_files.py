@@ -110,6 +110,8 @@ class LayoutFiles:
         return pa.table(columns, schema=fields), key_values
 
     def _shredded_maps(self, file: DataFile, path: str) -> Mapping:
+        if not self.file_format.keeps_metadata:
+            return ()
         return read_footer(file.metadata, file.schema.names, self.storage.url_of(path))
 
     @contextmanager

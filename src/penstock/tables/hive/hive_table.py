@@ -80,6 +80,11 @@ class HiveTable(Source):
             known = (format_of_file(self.storage, path) if path is not None else None) or DEFAULT
         return LayoutFiles(self.storage, known, Reading(self.options, self.context.timezone))
 
+    @property
+    def may_be_shredded(self) -> bool:
+        """Whether some files may have sidecars of maps."""
+        return self.shredded is not False and self.files.file_format.keeps_metadata
+
     def partition_fields(self) -> list[str]:
         return [quote_name(column.name) for column in self.columns]
 
@@ -230,7 +235,7 @@ def hive(
     """Open a Hive-style directory tree as a table.
 
     `partition_by` has the partition columns and their types: `"dt date, app string"`; `"auto"` infers them from one
-    branch. Without a `schema` the columns are those of the first file; CSV has texts only. `storage` is a catalog of PyIceberg's
+    branch. Without a `schema` the columns are those of the first file, as text in CSV. `storage` is a catalog of PyIceberg's
     configuration, or properties such as `{"s3.endpoint": …}`.
 
     `format` is that of the files: `"parquet"`, `"orc"`, `"csv"`, `"json"`, `"avro"` or `"text"`; without it the name of
