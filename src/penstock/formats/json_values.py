@@ -86,8 +86,7 @@ class JsonValues:
             raise in_line(line, f"a map of {type_name(to.key_type)} is not read")
         if not isinstance(value, Members):
             raise _Malformed
-        entries = {_text(key): self._inner(each, to.item_type, line) for key, each in value}
-        return list(entries.items())
+        return [(_text(key), self._inner(each, to.item_type, line)) for key, each in value]
 
     def _inner(self, value: Any, to: pa.DataType, line: int) -> Any:
         try:

@@ -235,8 +235,8 @@ def hive(
     """Open a Hive-style directory tree as a table.
 
     `partition_by` has the partition columns and their types: `"dt date, app string"`; `"auto"` infers them from one
-    branch. Without a `schema` the columns are those of the first file, as text in CSV. `storage` is a catalog of PyIceberg's
-    configuration, or properties such as `{"s3.endpoint": …}`.
+    branch. Without a `schema` the columns are those of the first file, as text in CSV. `storage` is a catalog of
+    PyIceberg's configuration, or properties such as `{"s3.endpoint": …}`.
 
     `format` is that of the files: `"parquet"`, `"orc"`, `"csv"`, `"json"`, `"avro"` or `"text"`; without it the name of
     the first file tells it. `options` say how they are read, under the names that Spark has for them:
