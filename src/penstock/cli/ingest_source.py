@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockWarning, SchemaError, StorageError
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _TEXT_KINDS = ("csv", "json")
 _FIRST_BYTES = 16
+_LOOKED_AT = 100
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class IngestSource:
             return declared_format(self.format).name
         place = self._open()
         by_name, is_file = _by_name(self.location), _is_file(place)
-        known = by_name or (_by_bytes(place, place.path) if is_file else next(_kinds_below(place), None))
+        known = by_name or (_by_bytes(place, place.path) if is_file else _kind_below(place))
         if known is None:
             message = f"no Parquet, ORC, Avro, CSV, JSON or text file in {place.url}"
             raise StorageError(message, hint="give a file, or a folder with files, or say what they are: --format")
@@ -143,6 +145,12 @@ class IngestSource:
         from penstock.storage.schemes import open_storage
 
         return open_storage(self.location, self.storage)
+
+
+def _kind_below(place: Any) -> str | None:
+    """The kind of the first data file in a folder or below it; text may be a note beside the others."""
+    kinds = list(islice(_kinds_below(place), _LOOKED_AT))
+    return next((kind for kind in kinds if kind != "text"), kinds[0] if kinds else None)
 
 
 def _kinds_below(place: Any) -> Iterator[str]:
