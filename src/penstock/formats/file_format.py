@@ -95,6 +95,12 @@ class FileFormat:
     spark_options: tuple[str, ...] = ()  # more of them, which only Spark's reader follows
     spark_package: str = ""  # what holds Spark's reader, where that is no part of Spark: `group:artifact`
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """There is one of each: Spark's tasks get it by its name."""
+        from penstock.formats.format_registry import format_named
+
+        return format_named, (self.name,)
+
 
 @dataclass(frozen=True, kw_only=True)
 class IcebergFormat(FileFormat):
