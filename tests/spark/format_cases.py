@@ -3,6 +3,7 @@
 The second of a pair is what `arrow()` says instead of rows; None where it has Spark's.
 """
 
+# ruff: noqa: E501 (files read better as they are)
 from __future__ import annotations
 
 import bz2
