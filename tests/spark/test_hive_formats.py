@@ -22,6 +22,7 @@ import penstock
 from penstock.errors import LayoutError, PenstockError
 from penstock.formats.avro_file import AVRO as AVRO_FORMAT
 from tests.spark.format_cases import DAMAGED, GROUPS, UTF8, Group
+from tests.spark.readers import has_avro
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("utc")]
 
@@ -85,7 +86,8 @@ def test_rows_are_those_of_sparks_reader(spark: SparkSession, tmp_path: Path, gr
 
 
 def test_orc_is_as_spark_has_written_it(spark: SparkSession, tmp_path: Path) -> None:
-    query = """SELECT 1 a, timestamp'2020-07-01 10:00:00.123456' t, timestamp_ntz'2020-07-01 10:00:00' n, date'1600-01-01' d,
+    query = """SELECT 1 a, timestamp'2020-07-01 10:00:00.123456' t, timestamp_ntz'2020-07-01 10:00:00' n,
+        date'1600-01-01' d,
         cast(1.5 AS decimal(10,2)) q, cast(1 AS decimal(38,10)) r, 'x' s, cast('ab' AS binary) b, cast(1 AS tinyint) y,
         named_struct('x', 1, 'y', array(1, 2)) st, map('a', 1, 'b', null) m, cast(1 AS float) f, true o, 'p' p
         UNION ALL SELECT null, null, null, null, null, null, null, null, null, null, null, null, null, 'q'"""
@@ -150,7 +152,8 @@ SCHEMAS = {
         '{"a":12345678901234567890}\n{"b":123456789012345678901234567890123456789012}\n{"c":1e3}\n{"d":[1,"x"]}\n',
         '{"e":[{"x":1},{"y":2}]}\n{"f":"2020-01-01"}\n{"g":[[1],[]]}\n', '{"a":1}\n{"a":"x"}\n{"a":true}\n',
         '[{"a":1},{"b":2}]\n', '{"a":NaN}\n', '{"a":12345678901234567890}\n{"a":1.5}\n',
-        '{"a":12345678901234567890}\n{"a":1}\n', '{"a":[null,1]}\nnull\n', '{"a":[{}],"é":1,"Z":1,"_":1,"😀":1,"￮":2}\n',
+        '{"a":12345678901234567890}\n{"a":1}\n', '{"a":[null,1]}\nnull\n',
+        '{"a":[{}],"é":1,"Z":1,"_":1,"😀":1,"￮":2}\n',
     ],
 }  # fmt: skip
 
@@ -216,7 +219,7 @@ def test_avro_is_read_by_name_with_and_without_spark(spark: SparkSession, tmp_pa
     table = penstock.hive(tmp_path, "p int")
     assert [row["A"] for row in table.arrow("p = 1").to_pylist()] == [1, None]
     assert table.arrow("p = 1 AND a = 1", ["i", "p"]).to_pylist() == [{"i": 2, "p": 1}]
-    if not _has_avro(spark):
+    if not has_avro(spark):
         return
     judged = spark.read.format("avro").load(str(tmp_path))
     assert rows_of(table.arrow()) == rows_of(table.dataframe(spark).toArrow()) == rows_of(judged.toArrow())
@@ -226,14 +229,6 @@ def test_avro_is_read_by_name_with_and_without_spark(spark: SparkSession, tmp_pa
     other = penstock.hive(tmp_path, "p int", "zz string, g double, a bigint, I bigint")
     named = spark.read.format("avro").schema("zz string, g double, a bigint, I bigint, p int").load(str(tmp_path))
     assert rows_of(other.arrow()) == rows_of(other.dataframe(spark).toArrow()) == rows_of(named.toArrow())
-
-
-def _has_avro(spark: SparkSession) -> bool:
-    try:
-        spark.read.format("avro").schema("a int").load([])
-    except Exception:  # Spark names the package, in other words in each version
-        return False
-    return True
 
 
 def test_a_reader_that_spark_lacks_is_named_with_its_package(spark: SparkSession, tmp_path: Path) -> None:

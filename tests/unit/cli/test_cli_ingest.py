@@ -132,7 +132,8 @@ def test_the_kind_of_a_source_is_found(tmp_path: Path) -> None:
         return str(path)
 
     names = {"a.parquet": "parquet", "b.csv": "csv", "c.csv.gz": "csv", "d.JSON": "json", "e.jsonl": "json",
-             "f.snappy.parquet": "parquet", "g.ndjson.gz": "json", "k.avro": "avro", "l.orc": "orc", "m.txt.gz": "text"}  # fmt: skip
+             "f.snappy.parquet": "parquet", "g.ndjson.gz": "json",
+             "k.avro": "avro", "l.orc": "orc", "m.txt.gz": "text"}  # fmt: skip
     assert {name: IngestSource(make(name)).kind for name in names} == names
     make("h/_SUCCESS")
     make("h/_x.csv")

@@ -1,7 +1,7 @@
 """Hive layouts as SQL declares them: `CREATE TABLE … USING parquet PARTITIONED BY (dt, app) LOCATION …`.
 
-Without columns they are inferred from the files, as Spark does it. OPTIONS, or properties, are those of the files' format
-and the parameters of `penstock.hive`: limits and the time zone.
+Without columns they are inferred from the files, as Spark does it. OPTIONS, or properties, are those of the format of
+the files and the parameters of `penstock.hive`: limits and the time zone.
 """
 
 from __future__ import annotations
@@ -111,5 +111,6 @@ def check_place(lake: Lake, name: str, location: str) -> None:
     except PenstockError:  # there is no such folder yet, or the catalog knows how to reach it
         return
     if entries.names and not set(_OF_TABLES) & set(entries.names):
-        hint = "USING parquet or csv declares a Hive layout; for a table of the lake choose an empty folder, or no LOCATION"
+        hint = "USING parquet or csv declares a Hive layout; "
+        hint += "for a table of the lake choose an empty folder, or no LOCATION"
         raise LakeError(f"CREATE TABLE {name}: there are files in {location}", hint=hint)

@@ -111,11 +111,16 @@ class HiveRelations:
 
 def _kinds(table: HiveTable, where: str | None) -> list[Mapping | None]:
     """The mappings of hot keys that a DataFrame has relations for; None for one that does not look at footers."""
-    if not table.may_be_shredded or not has_maps(table.file_schema):
+    if not _may_be_shredded(table):
         return [None]
     if table.shredded is None:
         return [()]
     return list(kinds_of(table, _kept(table.plan(where), table.columns)[1]))
+
+
+def _may_be_shredded(table: HiveTable) -> bool:
+    """Whether some files may have sidecars of maps."""
+    return table.shredded is not False and table.files.file_format.keeps_metadata and has_maps(table.file_schema)
 
 
 def _relation(source: HiveFiles, spark: SparkSession) -> DataFrame:
@@ -133,7 +138,7 @@ def _relation(source: HiveFiles, spark: SparkSession) -> DataFrame:
 def _connect_dataframe(table: HiveTable, spark: SparkSession, where: str) -> DataFrame:
     plan = table.plan(where)
     check_readable(plan, table.columns)
-    if table.may_be_shredded and has_maps(table.file_schema):
+    if _may_be_shredded(table):
         files = _kept(plan, table.columns)[1]
         for file, mapping in zip(files, mappings(table, files), strict=True):
             if mapping:

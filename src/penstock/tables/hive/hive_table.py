@@ -78,12 +78,8 @@ class HiveTable(Source):
         if known is None:
             path = first_file(self.storage, self.columns)
             known = (format_of_file(self.storage, path) if path is not None else None) or DEFAULT
+            known.check_columns(self.file_schema)
         return LayoutFiles(self.storage, known, Reading(self.options, self.context.timezone))
-
-    @property
-    def may_be_shredded(self) -> bool:
-        """Whether some files may have sidecars of maps."""
-        return self.shredded is not False and self.files.file_format.keeps_metadata
 
     def partition_fields(self) -> list[str]:
         return [quote_name(column.name) for column in self.columns]
