@@ -221,13 +221,17 @@ def test_avro_is_read_by_name_with_and_without_spark(spark: SparkSession, tmp_pa
     assert table.arrow("p = 1 AND a = 1", ["i", "p"]).to_pylist() == [{"i": 2, "p": 1}]
     if not has_avro(spark):
         return
-    judged = spark.read.format("avro").load(str(tmp_path))
+    judged = spark.read.format(AVRO_FORMAT.spark_source).load(str(tmp_path))
     assert rows_of(table.arrow()) == rows_of(table.dataframe(spark).toArrow()) == rows_of(judged.toArrow())
     assert [f.dataType.simpleString() for f in table.dataframe(spark).schema] == [
         f.dataType.simpleString() for f in judged.schema
     ]
     other = penstock.hive(tmp_path, "p int", "zz string, g double, a bigint, I bigint")
-    named = spark.read.format("avro").schema("zz string, g double, a bigint, I bigint, p int").load(str(tmp_path))
+    named = (
+        spark.read.format(AVRO_FORMAT.spark_source)
+        .schema("zz string, g double, a bigint, I bigint, p int")
+        .load(str(tmp_path))
+    )
     assert rows_of(other.arrow()) == rows_of(other.dataframe(spark).toArrow()) == rows_of(named.toArrow())
 
 

@@ -104,7 +104,7 @@ def ingest(json: bool, **args: Any) -> None:
         table, made = (
             (table, False)
             if table is not None
-            else target.create(frame.schema if source.declared is None else source.declared)
+            else target.create(frame.schema if source.declared is None else source.declared_columns())
         )
         try:
             with progress(f"writing to {args['table']}"):

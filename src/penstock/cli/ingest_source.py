@@ -123,7 +123,10 @@ class IngestSource:
     def frame(self, spark: SparkSession) -> DataFrame:
         """The rows of files with types."""
         if self.is_flat:
-            return spark.read.options(**self.options).format(self.kind).load(self.location)
+            from penstock.formats.format_options import declared_format
+
+            source = declared_format(self.kind).spark_source
+            return spark.read.options(**self.options).format(source).load(self.location)
         rows: DataFrame = self.layout().dataframe(spark)
         return rows
 
@@ -131,15 +134,26 @@ class IngestSource:
         """The rows of CSV or JSON, with the types that are declared, or those of the table."""
         from penstock.spark.write.text_rows import TextSource, read_text
 
-        levels = None if self.is_flat else self._partition_schema()
-        source = TextSource(self.kind, self.location, dict(self.options), self.timezone, levels)
+        source = TextSource(self.kind, self.location, dict(self.options), self.timezone, self._levels)
         return read_text(spark, source, self.declared, table)
 
-    def _partition_schema(self) -> pa.Schema:
+    def declared_columns(self) -> pa.Schema:
+        """The columns that are declared, and behind them those of the directories."""
+        import pyarrow as pa
+
+        assert self.declared is not None
+        names = {name.lower() for name in self.declared.names}
+        levels = [field for field in self._levels or () if field.name.lower() not in names]
+        return pa.schema([*self.declared, *levels])
+
+    @cached_property
+    def _levels(self) -> pa.Schema | None:
         """The columns of the directories of a layout."""
+        import pyarrow as pa
+
         from penstock.tables.hive.declaration import partition_columns
 
-        return pa.schema(partition_columns(self.partition_by, self._open()))
+        return None if self.is_flat else pa.schema(partition_columns(self.partition_by, self._open()))
 
     def _open(self) -> Storage:
         from penstock.storage.schemes import open_storage

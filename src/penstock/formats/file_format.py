@@ -95,6 +95,11 @@ class FileFormat:
     spark_options: tuple[str, ...] = ()  # more of them, which only Spark's reader follows
     spark_package: str = ""  # what holds Spark's reader, where that is no part of Spark: `group:artifact`
 
+    @property
+    def spark_source(self) -> str:
+        """What Spark's `format` takes; a class of a package is found where the package has not told its short name."""
+        return self.spark_reader if self.spark_package else self.name
+
     def __reduce__(self) -> tuple[Any, ...]:
         """There is one of each: Spark's tasks get it by its name."""
         from penstock.formats.format_registry import format_named

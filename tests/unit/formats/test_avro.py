@@ -58,11 +58,11 @@ def test_a_damaged_block_is_an_error() -> None:
 )
 def test_a_type_that_spark_reads_otherwise_is_refused_where_it_is_read(kind: Any, value: Any) -> None:
     data = written(kind, value)
-    with pytest.raises(UnreadableError, match="column v is .* to DataFusion"):
+    with pytest.raises(UnreadableError, match=r"column v is .* to DataFusion"):
         _ = AvroFile(io.BytesIO(data), AS_STORED).schema
     file = AvroFile(io.BytesIO(data), Reading(columns=pa.schema([("a", pa.int32()), ("v", pa.string())])))
     assert file.read(["a"]).to_pylist() == [{"a": 0}]
-    with pytest.raises(UnreadableError, match="column v is .* to DataFusion"):
+    with pytest.raises(UnreadableError, match=r"column v is .* to DataFusion"):
         file.read(["v"])
 
 
