@@ -100,21 +100,16 @@ class IngestSource:
 
     def layout(self) -> Source:
         """A Hive layout, all of which may be listed."""
+        return self._layout(self.declared, self.options)
+
+    def _layout(self, schema: Any, options: Mapping[str, str]) -> Source:
         from penstock.tables.hive.hive_table import hive
 
         limits: Any = dict.fromkeys(("warn_partitions", "max_partitions", "max_lists"), sys.maxsize)
+        files: Any = {"format": self.kind, "options": options, "storage": self.storage, "timezone": self.timezone}
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            table = hive(
-                self.location,
-                self.partition_by,
-                self.declared,
-                format=self.kind,
-                options=self.options,
-                storage=self.storage,
-                timezone=self.timezone,
-                **limits,
-            )
+            table = hive(self.location, self.partition_by, schema, **files, **limits)
         for each in caught:  # the table's own partitioning is another one
             text = str(each.message).replace("partition_by=", "source_partition_by=")
             warnings.warn(text, PenstockWarning, stacklevel=2)
@@ -149,11 +144,7 @@ class IngestSource:
     @cached_property
     def _levels(self) -> pa.Schema | None:
         """The columns of the directories of a layout."""
-        import pyarrow as pa
-
-        from penstock.tables.hive.declaration import partition_columns
-
-        return None if self.is_flat else pa.schema(partition_columns(self.partition_by, self._open()))
+        return None if self.is_flat else self._layout("value string", {}).partition_schema()
 
     def _open(self) -> Storage:
         from penstock.storage.schemes import open_storage
