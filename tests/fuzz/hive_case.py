@@ -1,7 +1,4 @@
-"""Rows as Hive directories: partition columns of any type, several levels, files named by any writer.
-
-Some layouts are of ORC, without the types that writers of it treat differently.
-"""
+"""Rows as Hive directories: partition columns of any type, several levels, files named by any writer."""
 
 from __future__ import annotations
 
@@ -17,7 +14,6 @@ import pyarrow.compute as pc
 
 import penstock
 from penstock.expr.types import type_name
-from tests.fixtures.format_writer import write_as
 from tests.fixtures.hive_writer import NULL, escape, write_file
 from tests.fuzz.layout import Layout, ids_of
 from tests.fuzz.literals import clock_text, date_text
@@ -29,7 +25,6 @@ NAME = "raw.declared"
 _UTC = ZoneInfo("UTC")
 _SMALLEST = 2.0**-126
 _NAMES = ("part-{}.parquet", "{:06d}_0", "data {}.parq", "part-{}.snappy.parquet")
-_OF_ORC = {"boolean", "tinyint", "smallint", "int", "bigint", "string", "float", "double", "decimal(9,2)", "binary"}
 _PARTITIONABLE = ("boolean", "tinyint", "smallint", "int", "bigint", "string", "date", "timestamp", "timestamp_ntz")
 _PARTITIONABLE += ("decimal(9,2)", "decimal(18,6)", "decimal(38,10)", "decimal(38,0)", "float", "double")
 
@@ -40,13 +35,9 @@ def hive_layout(rng: Random, rows: Rows, root: Path, zone: str) -> Layout:
     keys = rng.sample(candidates, min(len(candidates), rng.choice([1, 1, 2, 3])))
     files: dict[str, frozenset[int]] = {}
     names = _NAMES if rng.random() < 0.2 else _NAMES[:1]
-    is_orc = rng.random() < 0.3 and {t for name, t in rows.types.items() if name not in keys} <= _OF_ORC
     for number, (folders, part) in enumerate(_pieces(rows, keys, zone)):
         name = rng.choice(names).format(number)
-        if is_orc:
-            path = write_as("orc", root.joinpath(*folders, f"part-{number}.orc"), part.drop_columns(keys))
-        else:
-            path = write_file(root.joinpath(*folders, name), part.drop_columns(keys), **_writing(rng))
+        path = write_file(root.joinpath(*folders, name), part.drop_columns(keys), **_writing(rng))
         files[str(path)] = ids_of(str(path))
     data = pa.schema([f for f in rows.table.schema if f.name not in keys])
     by = ", ".join(f"{quote(key)} {type_name(rows.table.schema.field(key).type)}" for key in keys)
