@@ -210,7 +210,7 @@ null
 {"a":"{x} y"}
 """),
         *same("", "\n \n", b"\xef\xbb\xbf{\"a\":\"x\"}\n", '{"a":"x"}\r\n{"a":"y"}\r{"a":"z"}\n', '{"a":"x\x00"}\n'),
-        *same('{"a":"x"}\n\n   \n{"b":1}\n'),
+        *same('{"a":"x"}\n\n   \n{"b":1}\n', '{"a":"x"}\n{"z":\n{"b":1}}\n'),
         ("{'a':'x'}\n", ALONE), ('{"c":INF}\n', ALONE), (b'{"a":"x\xffy"}\n', UTF8),
         ('{"a":{"x": 1}}\n', RAW), ('{"a":[1, "b" ]}\n', RAW),
     ]),

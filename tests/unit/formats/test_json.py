@@ -79,5 +79,9 @@ def test_what_arrow_reads_otherwise_is_read_line_by_line(monkeypatch: pytest.Mon
     assert len(read(f"{LINES[0]}\n{line}\n".encode())) == 2
 
 
+def test_an_object_in_two_lines_is_two_rows() -> None:
+    assert [row["o"] for row in read(b'{"o":true}\n{"s":\n{"x":1}}\n{"o":false}\n')] == [True, None, None, False]
+
+
 def test_a_type_that_json_has_not_is_refused() -> None:
     assert read(b'{"a":1}', pa.schema([("a", pa.duration("us"))])) == "JSON has no values of type duration[us]"
