@@ -70,7 +70,9 @@ def test_lines_whose_values_have_their_types_are_read_by_arrow(monkeypatch: pyte
     assert [row["b"] for row in rows] == [1, None, None, -1, None]
 
 
-@pytest.mark.parametrize("line", ["null", "5", "[1]", '"x"', '{"c":NaN}', '{"c":-0}', '{"a":1} {"a":2}', "{} x"])
+@pytest.mark.parametrize(
+    "line", ["null", "5", "[1]", '"x"', '{"c":NaN}', '{"c":-0}', '{"a":1} {"a":2}', "{} x", '{"c":-Infinity}']
+)
 def test_what_arrow_reads_otherwise_is_read_line_by_line(monkeypatch: pytest.MonkeyPatch, line: str) -> None:
     def arrow(*_: Any) -> None:
         pytest.fail("by Arrow")
