@@ -63,7 +63,7 @@ def trap(place: str, base: Path, open_at: Open) -> Callable[[str], HiveTable]:
 
 def numbers_of(table: HiveTable, paths: list[str]) -> list[int]:
     """Which files of the layout these are, by the row that each has."""
-    return sorted(table.files.read(path, pa.schema({"n": pa.int64()}), {"n"})[0]["n"][0].as_py() for path in paths)
+    return sorted(table.data_files.read(path, pa.schema({"n": pa.int64()}), {"n"})[0]["n"][0].as_py() for path in paths)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_file_that_is_not_parquet_is_planned_without_opening_it_and_named_when
 ) -> None:
     table = trap("other_files")
     assert (table.plan().report.list_calls, len(table.plan().files)) == (3, 3)
-    with pytest.raises(LayoutError, match=r"/t/dt=1/notes\.txt is not a Parquet file .*; remove or replace it"):
+    with pytest.raises(LayoutError, match=r"/t/dt=1/notes\.md is not a Parquet file .*; remove or replace it"):
         table.arrow()
     assert table.arrow("dt = '2'")["n"].to_pylist() == [2]
 
@@ -179,8 +179,8 @@ def test_the_schema_comes_from_a_data_file_of_any_name(base: Path, open_at: Open
 
 def test_a_first_file_that_is_not_parquet_is_named_when_the_schema_is_looked_for(base: Path, open_at: Open) -> None:
     (base / "t" / "dt=0").mkdir(parents=True)
-    (base / "t" / "dt=0" / "notes.txt").write_bytes(b"not Parquet")
-    with pytest.raises(LayoutError, match=r"/t/dt=0/notes\.txt is not a Parquet file"):
+    (base / "t" / "dt=0" / "notes.md").write_bytes(b"not Parquet")
+    with pytest.raises(LayoutError, match=r"/t/dt=0/notes\.md is not a Parquet file"):
         open_at(base / "t", "dt string", None)
 
 

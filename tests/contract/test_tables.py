@@ -1,6 +1,7 @@
 """Every layout passes the one contract."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ import pytest
 
 import penstock
 from penstock import MemoryTable
+from penstock.errors import SchemaError
 from penstock.expr.types import type_name
 from penstock.tables.hive.hive_table import HiveTable
 from tests.contract.contract import Make, TableContract
 from tests.contract.corpus import KINDS
+from tests.fixtures.format_writer import write_as
 from tests.fixtures.hive_writer import write_hive
 from tests.fixtures.iceberg_tables import write_iceberg
 from tests.fixtures.managed_tables import managed_table
@@ -46,6 +49,49 @@ class TestHiveOnADisk(TableContract):
             return penstock.hive(root, declared(rows, partition_by))
 
         return write
+
+
+class TestHiveOfOrc(TableContract):
+    """A layout whose files are of another format than Parquet."""
+
+    kind = "Hive layout"
+    format = "orc"
+
+    @classmethod
+    def columns(cls, rows: pa.Table, partition_by: list[str]) -> str | None:
+        """The schema that is declared; None where files have types."""
+        return None
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def make(cls, tmp_path_factory: pytest.TempPathFactory) -> Make:
+        def write(rows: pa.Table, partition_by: list[str]) -> HiveTable:
+            root = tmp_path_factory.mktemp(cls.format)
+            write_hive(root, rows, partition_by, partial(write_as, cls.format), f"part-0.{cls.format}")
+            schema, options = cls.columns(rows, partition_by), {"header": True} if cls.format == "csv" else {}
+            return penstock.hive(root, declared(rows, partition_by), schema, options=options)
+
+        return write
+
+
+class TestHiveOfAvro(TestHiveOfOrc):
+    format = "avro"
+
+
+class TestHiveOfJson(TestHiveOfOrc):
+    format = "json"
+
+    @classmethod
+    def columns(cls, rows: pa.Table, partition_by: list[str]) -> str | None:
+        return ", ".join(declared(rows, [name for name in rows.column_names if name not in partition_by]))
+
+
+class TestHiveOfCsv(TestHiveOfJson):
+    format = "csv"
+
+    def test_a_column_may_be_a_key_of_a_map(self, make: Any) -> None:
+        with pytest.raises(SchemaError, match="column headers is map<string,string>, and CSV has single values; decl"):
+            super().test_a_column_may_be_a_key_of_a_map(make)
 
 
 class TestHiveOnS3(TableContract):

@@ -15,8 +15,10 @@ from click.testing import CliRunner
 
 import penstock
 from penstock.cli.main import main
+from tests.fixtures.format_writer import write_as
 from tests.fixtures.managed_tables import bag, files_below
 from tests.fixtures.variants import variants
+from tests.spark.readers import has_avro
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -308,3 +310,35 @@ def test_runs_of_dataframes_are_committed_once(spark: SparkSession, tmp_path: Pa
         again = write_rows()
         assert (again.already_committed, again.snapshot_id, again.rows_added) == (True, first.snapshot_id, 0), name
         assert bag(table.refresh().arrow()) == state
+
+
+@pytest.mark.parametrize("kind", ["orc", "avro", "csv", "json", "text"])
+def test_layouts_of_every_format(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    for app in ("app0", "app1", "app2"):
+        path = tmp_path / "source" / f"app={app}" / "part-0"
+        rows = pa.table({"id": [row["id"] for row in ROWS if row["app"] == app]})
+        if kind == "text":
+            path.parent.mkdir(parents=True)
+            path.write_text("".join(f"{n}\n" for n in rows["id"].to_pylist()))
+        else:
+            write_as(kind, path, rows)
+    text = kind in ("csv", "json")
+    more = ["--format", kind, "--source-partition-by", "app string", *(["--schema", "id bigint"] if text else [])]
+    if kind == "avro" and not has_avro(spark):
+        pytest.skip("this Spark has no reader of Avro")
+    done = ingest(tmp_path / "lake", tmp_path / "source", "--partition-by", "app", "--coalesce", "app", *more)
+    assert (done["made"], done["rows_added"], done["files_added"]) == (True, 12, 1)
+    table = penstock.connect(tmp_path / "lake").table("web.t")
+    column = "value" if kind == "text" else "id"
+    assert bag([{"id": int(row[column]), "app": row["app"]} for row in table.arrow().to_pylist()]) == bag(ROWS)
+
+
+def test_options_of_files_are_sparks(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("1;a\n2;b\n")
+    more = ["--option", "sep=;", "--option", "header=false", "--schema", "_c0 int, _c1 string"]
+    assert ingest(tmp_path / "lake", tmp_path / "rows.csv", *more)["rows_added"] == 2
+    rows = penstock.connect(tmp_path / "lake").table("web.t").arrow().to_pylist()
+    assert sorted(row["_c1"] for row in rows) == ["a", "b"]
+    assert "CSV files have no option 'sepp'; did you mean 'sep'?" in failed(
+        tmp_path / "lake", tmp_path / "rows.csv", "--option", "sepp=;"
+    )

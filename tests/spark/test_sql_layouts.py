@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
 
@@ -78,8 +79,11 @@ def test_what_is_no_layout_is_refused_and_puts_no_table_among_its_files(
     pq.write_table(pa.table({"id": [1]}), tmp_path / "plain.parquet")
     for statement in (
         "CREATE TABLE {} (id int) STORED AS ORC",
+        f"CREATE TABLE {{}} (id int) STORED AS TEXTFILE LOCATION '{tmp_path}'",
+        "CREATE TABLE {} (id int) USING csv",
+        f"CREATE TABLE {{}} (id bigint) USING csv OPTIONS (headr 'true') PARTITIONED BY (id) LOCATION '{layout}'",
         "CREATE TABLE {} (id int) ROW FORMAT DELIMITED FIELDS TERMINATED BY ','",
-        f"CREATE TABLE {{}} (id bigint) USING parquet LOCATION '{tmp_path}'",
+        f"CREATE TABLE {{}} (id bigint) USING parquet LOCATION '{layout}'",
         f"CREATE TABLE {{}} USING parquet OPTIONS (max_partition 7) LOCATION '{layout}'",
         f"CREATE TABLE {{}} USING parquet LOCATION '{layout}/new' AS SELECT 1 AS id",
         f"CREATE TABLE {{}} (id bigint) LOCATION '{layout}'",
@@ -90,3 +94,44 @@ def test_what_is_no_layout_is_refused_and_puts_no_table_among_its_files(
     assert not lake.has_table(f"web.{name}")
     assert set(layout.rglob("*")) == before
     assert [path.name for path in tmp_path.iterdir()] == ["plain.parquet"]
+
+
+FILES = {
+    "csv": (b"id;name\n1;a\n2;\n", "OPTIONS (header 'true', sep ';')"),
+    "json": (b'{"id":1,"name":"a"}\n{"id":2}\n', ""),
+    "text": (b"a\n\n", ""),
+}
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_layouts_of_text_are_declared_with_the_options_of_their_files(
+    sql: Sql, lake: penstock.Lake, name: str, tmp_path: Path, kind: str
+) -> None:
+    content, options = FILES[kind]
+    for day in ("2026-01-01", "2026-01-02"):
+        (tmp_path / f"dt={day}").mkdir()
+        (tmp_path / f"dt={day}" / "part-0").write_bytes(content)
+    columns = "value string" if kind == "text" else "id int, name string"
+    sql(f"CREATE TABLE {name} ({columns}, dt date) USING {kind} {options} PARTITIONED BY (dt) LOCATION '{tmp_path}'")
+    rows = [("a",), ("",)] if kind == "text" else [(1, "a"), (2, None)]
+    assert sorted(sql(f"SELECT * EXCEPT (dt) FROM {name} WHERE dt = DATE'2026-01-02'"), key=str) == sorted(
+        rows, key=str
+    )
+    assert lake.table(f"web.{name}").plan("dt = '2026-01-02'").report.files.kept == 1
+    assert lake.table(f"web.{name}").arrow().num_rows == 4
+    described = {row[0]: row[1] for row in sql(f"DESCRIBE EXTENDED {name}")}
+    assert described["Provider"] == kind
+    ((text,),) = sql(f"SHOW CREATE TABLE {name}")
+    sql(f"DROP TABLE {name}")
+    sql(text)
+    assert sql(f"SELECT count(*) FROM {name}") == [(4,)]
+
+
+def test_files_without_directories_are_a_table(sql: Sql, name: str, tmp_path: Path) -> None:
+    pa.orc.write_table(pa.table({"_col0": [1, 2], "_col1": ["a", None]}), tmp_path / "000000_0")
+    sql(f"CREATE TABLE {name} (id bigint, name string) STORED AS ORC LOCATION '{tmp_path}'")
+    assert sql(f"SELECT * FROM {name} WHERE id > 1") == [(2, None)]
+    (tmp_path / "p").mkdir()
+    pq.write_table(pa.table({"id": [7]}), tmp_path / "p" / "a.parquet")
+    sql(f"CREATE TABLE {name}_1 (id bigint) USING parquet LOCATION '{tmp_path / 'p'}'")
+    assert sql(f"SELECT * FROM {name}_1") == [(7,)]

@@ -20,7 +20,7 @@ from penstock.cli.group import Predicated
 from penstock.cli.ingest_source import IngestSource
 from penstock.cli.ingest_target import IngestTarget
 from penstock.cli.output import echo, echo_json, echo_note, warnings_as_notes, write_details
-from penstock.cli.table_commands import open_lake
+from penstock.cli.table_commands import file_options, open_lake
 from penstock.errors import LakeError
 from penstock.progress import counted, progress
 from penstock.quantities import parse_size
@@ -62,6 +62,8 @@ _MASTER = re.compile(r"local(\[(\*|[1-9]\d*)(,[1-9]\d*)?\])?|yarn|(spark|k8s)://
 @click.option("--below", help="The size below which a partition is small.  [default: 32MB]")
 @click.option("--source-partition-by", default="auto", show_default=True,
               help="Partition columns of the source's directories: 'dt date, app string'.")  # fmt: skip
+@click.option("--format", help="The format of the source's files: csv.  [default: as their names or first bytes say]")
+@options.file_option
 @click.option("--master", help="Where Spark runs.  [default: local[*]]")
 @click.option("--memory", help="The memory of Spark's driver: 4g.  [default: 1g]")
 @options.timezone
@@ -71,8 +73,8 @@ _MASTER = re.compile(r"local(\[(\*|[1-9]\d*)(,[1-9]\d*)?\])?|yarn|(spark|k8s)://
 def ingest(json: bool, **args: Any) -> None:
     """Write the rows of SOURCE to TABLE with Spark; the table is made when there is none.
 
-    SOURCE is a Parquet, CSV (with a header) or JSON file (an object a line), a folder of them, or a Hive layout of
-    Parquet files.
+    SOURCE is a Parquet, ORC, Avro, CSV (with a header), JSON (an object a line) or text file, a folder of them, or a
+    Hive layout.
 
     \b
     append         adds the rows
@@ -83,7 +85,7 @@ def ingest(json: bool, **args: Any) -> None:
     """
     _check(args)
     zone = args["timezone"] or "UTC"
-    source = IngestSource(args["source"], args["storage"], args["source_partition_by"], _declared(args["schema"]), zone)
+    source = _source(args, zone)
     source.check()
     target = _target(args, zone)
     table = target.existing()
@@ -103,7 +105,7 @@ def ingest(json: bool, **args: Any) -> None:
         table, made = (
             (table, False)
             if table is not None
-            else target.create(frame.schema if source.declared is None else source.declared)
+            else target.create(frame.schema if source.declared is None else source.declared_columns())
         )
         try:
             with progress(f"writing to {args['table']}"):
@@ -144,6 +146,12 @@ def _declared(schema: str | None) -> Any:
     from penstock.expr.schema import as_schema
 
     return None if schema is None else as_schema(schema)
+
+
+def _source(args: Mapping[str, Any], zone: str) -> IngestSource:
+    by, declared = args["source_partition_by"], _declared(args["schema"])
+    files: Any = {"format": args["format"], "options": file_options(args["option"])}
+    return IngestSource(args["source"], args["storage"], by, declared, zone, **files)
 
 
 def _target(args: Mapping[str, Any], zone: str) -> IngestTarget:

@@ -1,16 +1,18 @@
-"""What `penstock ingest` reads: Parquet, CSV or JSON, one file or a folder of them, or a Hive layout.
+"""What `penstock ingest` reads: files of one format, a folder of them, or a Hive layout.
 
 The kind is found without Spark, by names or first bytes. A folder of data files goes through Penstock's own scan, which
-knows Hive layouts; all of it is read, so limits that keep queries from listing too much do not hold here.
+knows Hive layouts; all of it is read, so limits that keep queries from listing too much do not hold here. Rows of CSV
+and JSON are looked at one by one (`text_rows.py`), in partitions of directories, too.
 """
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockWarning, SchemaError, StorageError
@@ -23,8 +25,9 @@ if TYPE_CHECKING:
     from penstock.storage.storage import Storage
     from penstock.tables.source import Source
 
-_TEXT_KINDS = {"csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json"}
+_TEXT_KINDS = ("csv", "json")
 _FIRST_BYTES = 16
+_LOOKED_AT = 100
 
 
 @dataclass(frozen=True)
@@ -36,10 +39,15 @@ class IngestSource:
     partition_by: str = "auto"
     declared: pa.Schema | None = None
     timezone: str = "UTC"
+    format: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
 
     def check(self) -> None:
         """An error for a source that is not there, of no known kind, or whose types are its own."""
+        from penstock.formats.format_options import declared_format, read_options
+
         is_text = self.is_text
+        read_options(declared_format(self.kind), self.options)
         if self.declared is not None and not is_text:
             message = f"--schema declares the types of CSV and JSON, and {self.location} is {self.kind.title()}"
             raise SchemaError(message, hint="leave it out: such files have types")
@@ -47,17 +55,21 @@ class IngestSource:
     @property
     def is_text(self) -> bool:
         """Whether it has no types of its own."""
-        return self.kind in _TEXT_KINDS.values()
+        return self.kind in _TEXT_KINDS
 
     @cached_property
     def kind(self) -> str:
         """The kind of a file by its name, or by its first bytes; of a folder, that of the first file in it."""
+        if self.format is not None:
+            from penstock.formats.format_options import declared_format
+
+            return declared_format(self.format).name
         place = self._open()
         by_name, is_file = _by_name(self.location), _is_file(place)
-        known = by_name or (_by_bytes(place, place.path) if is_file else next(_kinds_below(place), None))
+        known = by_name or (_by_bytes(place, place.path) if is_file else _kind_below(place))
         if known is None:
-            message = f"no Parquet, CSV or JSON file in {place.url}"
-            raise StorageError(message, hint="give a file, or a folder with files")
+            message = f"no Parquet, ORC, Avro, CSV, JSON or text file in {place.url}"
+            raise StorageError(message, hint="give a file, or a folder with files, or say what they are: --format")
         return known
 
     @cached_property
@@ -76,7 +88,7 @@ class IngestSource:
     def columns(self) -> pa.Schema:
         """The columns of files with types, by one footer."""
         from penstock.formats.file_format import AS_STORED
-        from penstock.formats.format_registry import format_of
+        from penstock.formats.format_options import declared_format
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they are shown when it is read
@@ -84,16 +96,20 @@ class IngestSource:
                 return self.layout().schema
             place = self._open()
             with place.open(place.path) as file:
-                return format_of(place.path).open(file, AS_STORED).schema
+                return declared_format(self.kind).open(file, AS_STORED).schema
 
     def layout(self) -> Source:
         """A Hive layout, all of which may be listed."""
+        return self._layout(self.declared, self.options)
+
+    def _layout(self, schema: Any, options: Mapping[str, str]) -> Source:
         from penstock.tables.hive.hive_table import hive
 
         limits: Any = dict.fromkeys(("warn_partitions", "max_partitions", "max_lists"), sys.maxsize)
+        files: Any = {"format": self.kind, "options": options, "storage": self.storage, "timezone": self.timezone}
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            table = hive(self.location, self.partition_by, storage=self.storage, timezone=self.timezone, **limits)
+            table = hive(self.location, self.partition_by, schema, **files, **limits)
         for each in caught:  # the table's own partitioning is another one
             text = str(each.message).replace("partition_by=", "source_partition_by=")
             warnings.warn(text, PenstockWarning, stacklevel=2)
@@ -102,20 +118,44 @@ class IngestSource:
     def frame(self, spark: SparkSession) -> DataFrame:
         """The rows of files with types."""
         if self.is_flat:
-            return spark.read.format(self.kind).load(self.location)
+            from penstock.formats.format_options import declared_format
+
+            source = declared_format(self.kind).spark_source
+            return spark.read.options(**self.options).format(source).load(self.location)
         rows: DataFrame = self.layout().dataframe(spark)
         return rows
 
     def text(self, spark: SparkSession, table: pa.Schema | None) -> TextRows:
         """The rows of CSV or JSON, with the types that are declared, or those of the table."""
-        from penstock.spark.write.text_rows import read_text
+        from penstock.spark.write.text_rows import TextSource, read_text
 
-        return read_text(spark, self.kind, self.location, self.declared, table, self.timezone)
+        source = TextSource(self.kind, self.location, dict(self.options), self.timezone, self._levels)
+        return read_text(spark, source, self.declared, table)
+
+    def declared_columns(self) -> pa.Schema:
+        """The columns that are declared, and behind them those of the directories."""
+        import pyarrow as pa
+
+        assert self.declared is not None
+        names = {name.lower() for name in self.declared.names}
+        levels = [field for field in self._levels or () if field.name.lower() not in names]
+        return pa.schema([*self.declared, *levels])
+
+    @cached_property
+    def _levels(self) -> pa.Schema | None:
+        """The columns of the directories of a layout."""
+        return None if self.is_flat else self._layout("value string", {}).partition_schema()
 
     def _open(self) -> Storage:
         from penstock.storage.schemes import open_storage
 
         return open_storage(self.location, self.storage)
+
+
+def _kind_below(place: Any) -> str | None:
+    """The kind of the first data file in a folder or below it; text may be a note beside the others."""
+    kinds = list(islice(_kinds_below(place), _LOOKED_AT))
+    return next((kind for kind in kinds if kind != "text"), kinds[0] if kinds else None)
 
 
 def _kinds_below(place: Any) -> Iterator[str]:
@@ -158,8 +198,8 @@ def _by_bytes(place: Any, path: str) -> str | None:
 
 
 def _by_name(name: str) -> str | None:
-    from penstock.formats.format_registry import FORMATS
+    from penstock.formats.format_registry import format_by_name, format_named
 
-    kinds = {**_TEXT_KINDS, **{each.name: each.name for each in FORMATS}}
-    parts = name.rstrip("/").rpartition("/")[2].lower().split(".")[1:]
-    return next((kinds[part] for part in reversed(parts[-2:]) if part in kinds), None)
+    path = name.rstrip("/")
+    known = format_by_name(path) or format_named(path.rpartition("/")[2].lower().rpartition(".")[2])
+    return None if known is None else known.name

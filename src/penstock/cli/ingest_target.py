@@ -50,7 +50,7 @@ class IngestTarget:
         if source.is_text and source.declared is None:
             return
         try:
-            schema = iceberg_schema(source.declared if source.is_text else source.columns())
+            schema = iceberg_schema(source.declared_columns() if source.is_text else source.columns())
         except Exception:  # what cannot be read or known here is said when Spark reads it
             return
         partition_spec(schema, self.partition_by or ())

@@ -26,10 +26,15 @@ branch = click.option("--branch", default="main", show_default=True, help="The b
 _partition_by = click.option(
     "--partition-by", default="auto", show_default=True, help="Partition columns of a path: 'dt date, app string'."
 )
+file_format = click.option("--format", help="The format of a path's files: csv.  [default: as the first file shows]")
+file_option = click.option("--option", multiple=True, help="How such files are read, as Spark says it: header=true.")
+_file_schema = click.option(
+    "--schema", help="The columns of a path's files: 'id bigint, v double'.  [default: as above]"
+)
 _warehouse = click.option("--warehouse", default="./warehouse", show_default=True, envvar="PENSTOCK_WAREHOUSE",
                           show_envvar=True, help="Where tables are known by name.")  # fmt: skip
 _snapshot = click.option("--snapshot", help="A snapshot's id, a time, a tag or a branch of an Iceberg table.")
 timezone = click.option("--timezone", help="The zone of times without one.  [default: UTC, or as it was registered]")
 lake = _together(_warehouse, catalog)
-place = _together(_partition_by, storage, timezone, lake)
+place = _together(_partition_by, file_format, file_option, _file_schema, storage, timezone, lake)
 version = _together(place, _snapshot)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -127,12 +127,14 @@ def loading() -> Iterator[None]:
 
 
 @loading()
-def open_table(place: Mapping[str, str]) -> Any:
+def open_table(place: Mapping[str, Any]) -> Any:
     """A table by its name, an Iceberg table by its metadata file, or a Hive layout by its path or URL.
 
     PyIceberg takes longer to load than a layout to plan, so each kind is imported where it is opened.
     """
     name, snapshot, zone = place["table"], place.get("snapshot"), place.get("timezone") or "UTC"
+    if name.endswith(".metadata.json") or is_name(name):
+        _check_is_path(place)
     if name.endswith(".metadata.json"):
         from penstock.tables.iceberg.metadata.catalogs import iceberg
 
@@ -143,7 +145,27 @@ def open_table(place: Mapping[str, str]) -> Any:
         return _at(table if own else replace(table, context=replace(table.context, timezone=zone)), snapshot)
     from penstock.tables.hive.hive_table import hive
 
-    return hive(name, place["partition_by"], storage=place["storage"], timezone=zone)
+    files: Any = {"format": place.get("format"), "options": file_options(place.get("option") or ())}
+    return hive(name, place["partition_by"], place.get("schema"), storage=place["storage"], timezone=zone, **files)
+
+
+def _check_is_path(place: Mapping[str, Any]) -> None:
+    """An error for options of a layout's files with a table that knows its own."""
+    for option in ("format", "option", "schema"):
+        if place.get(option):
+            message = f"--{option} is given with the table {place['table']}"
+            raise LakeError(message, hint="it is for the path of a Hive layout: leave it out")
+
+
+def file_options(texts: Sequence[str]) -> dict[str, str]:
+    """Options of files, written as `name=value`."""
+    options = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise LakeError(f"invalid --option {text!r}", hint="write name=value: --option header=true")
+        options[name] = value
+    return options
 
 
 def is_name(text: str) -> bool:

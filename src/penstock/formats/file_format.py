@@ -34,6 +34,14 @@ class Reading:
 AS_STORED = Reading()
 
 
+class UnreadableError(Exception):
+    """What a file has that is not read as Spark would read it; whoever opens files names the file."""
+
+    def __init__(self, message: str, *, hint: str) -> None:
+        super().__init__(message)
+        self.message, self.hint = message, hint
+
+
 class DataFile(Protocol):
     """An open file: its columns as stored, with the metadata of their fields; what its writer noted; its rows."""
 
@@ -69,6 +77,10 @@ class TableWriter(Protocol):
     def size_of(self, rows: pa.Table) -> int: ...
 
 
+def any_columns(columns: pa.Schema) -> None:
+    """Files of most formats can have any columns."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class FileFormat:
     """One format of data files."""
@@ -80,7 +92,24 @@ class FileFormat:
     spark_reader: str  # Spark's reader of it: a class in `spark/jvm`, or Spark's own, with its package
     magic: bytes = b""  # how files begin; text begins with anything
     has_types: bool = True  # whether files tell the types of their columns
+    keeps_metadata: bool = True  # whether files have room for what their writer notes, such as sidecars of maps
+    is_by_position: bool = False  # whether the first column of a file is the first of the table, whatever its name is
+    is_guessed: bool = False  # whether a file shows the columns of its rows only: others may have more
+    check_columns: Callable[[pa.Schema], None] = any_columns  # an error for those that its files cannot have
     options: tuple[str, ...] = ()  # those that a table may be given, as Spark spells them
+    spark_options: tuple[str, ...] = ()  # more of them, which only Spark's reader follows
+    spark_package: str = ""  # what holds Spark's reader, where that is no part of Spark: `group:artifact`
+
+    @property
+    def spark_source(self) -> str:
+        """What Spark's `format` takes; a class of a package is found where the package has not told its short name."""
+        return self.spark_reader if self.spark_package else self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """There is one of each: Spark's tasks get it by its name."""
+        from penstock.formats.format_registry import format_named
+
+        return format_named, (self.name,)
 
 
 @dataclass(frozen=True, kw_only=True)

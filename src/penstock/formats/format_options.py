@@ -20,7 +20,7 @@ def declared_format(name: str) -> FileFormat:
 
 def read_options(file_format: FileFormat, options: Mapping[str, Any] | None) -> Options:
     """Options as they are kept: names in lower case, values as Spark writes them, in order."""
-    names = {name.lower(): name for name in file_format.options}
+    names = {name.lower(): name for name in (*file_format.options, *file_format.spark_options)}
     known: dict[str, str] = {}
     for name, value in (options or {}).items():
         if name.lower() not in names:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from penstock.formats.avro_file import AVRO
+from penstock.formats.csv_file import CSV
 from penstock.formats.file_format import FileFormat, IcebergFormat, WrittenFormat
 from penstock.formats.iceberg_avro import ICEBERG_AVRO
 from penstock.formats.iceberg_orc import ICEBERG_ORC
+from penstock.formats.json_file import JSON
 from penstock.formats.orc import ORC
 from penstock.formats.parquet import PARQUET
+from penstock.formats.plain_text import TEXT
 
-FORMATS: tuple[FileFormat, ...] = (PARQUET, ORC)
+FORMATS: tuple[FileFormat, ...] = (PARQUET, ORC, CSV, JSON, AVRO, TEXT)
 ICEBERG_FORMATS: tuple[IcebergFormat, ...] = (PARQUET, ICEBERG_ORC, ICEBERG_AVRO)  # of data files in Iceberg tables
 WRITTEN: tuple[WrittenFormat, ...] = (PARQUET,)  # by Penstock, into its own tables
 DEFAULT = PARQUET  # of new tables, and of files whose names do not tell, as Hive's `000000_0`

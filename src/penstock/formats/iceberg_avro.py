@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from penstock.formats.avro_file import AVRO
 from penstock.formats.conform import conform_table, with_id
 from penstock.formats.file_format import IcebergFormat, Reading
 
@@ -151,10 +152,11 @@ def _plain(name: str, kind: Mapping[str, Any]) -> pa.DataType:
 
 
 ICEBERG_AVRO = IcebergFormat(
-    name="avro",
-    title="Avro",
-    suffixes=("avro",),
+    name=AVRO.name,
+    title=AVRO.title,
+    suffixes=AVRO.suffixes,
     open=IcebergAvroFile,
-    spark_reader="org.apache.spark.sql.avro.AvroFileFormat",
-    magic=b"Obj\x01",
+    spark_reader=AVRO.spark_reader,
+    spark_package=AVRO.spark_package,
+    magic=AVRO.magic,
 )

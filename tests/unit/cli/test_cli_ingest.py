@@ -132,14 +132,18 @@ def test_the_kind_of_a_source_is_found(tmp_path: Path) -> None:
         return str(path)
 
     names = {"a.parquet": "parquet", "b.csv": "csv", "c.csv.gz": "csv", "d.JSON": "json", "e.jsonl": "json",
-             "f.snappy.parquet": "parquet", "g.ndjson.gz": "json"}  # fmt: skip
+             "f.snappy.parquet": "parquet", "g.ndjson.gz": "json",
+             "k.avro": "avro", "l.orc": "orc", "m.txt.gz": "text"}  # fmt: skip
     assert {name: IngestSource(make(name)).kind for name in names} == names
     make("h/_SUCCESS")
     make("h/_x.csv")
     make("h/dt=1/app=a/part-0.parquet")
     assert IngestSource(str(tmp_path / "h")).kind == "parquet"
-    make("i/readme.txt")
-    with pytest.raises(StorageError, match="no Parquet, CSV or JSON file in"):
+    make("j/README.txt")
+    make("j/z.csv")
+    assert IngestSource(str(tmp_path / "j")).kind == "csv"
+    make("i/readme.md")
+    with pytest.raises(StorageError, match="no Parquet, ORC, Avro, CSV, JSON or text file in"):
         IngestSource(str(tmp_path / "i")).check()
 
 
@@ -163,7 +167,7 @@ def test_a_file_without_a_known_ending_is_parquet_by_its_first_bytes(tmp_path: P
     os.mkfifo(tmp_path / "pipe.parquet")
     assert IngestSource(str(tmp_path / "t")).kind == "parquet"
     assert IngestSource(str(file)).kind == "parquet"
-    with pytest.raises(StorageError, match="no Parquet, CSV or JSON file in"):
+    with pytest.raises(StorageError, match="no Parquet, ORC, Avro, CSV, JSON or text file in"):
         IngestSource(str(tmp_path / "t" / "a" / "notes")).check()
     with pytest.raises(StorageError, match=r"pipe\.parquet is a pipe, socket or device; give a file"):
         IngestSource(str(tmp_path / "pipe.parquet")).check()

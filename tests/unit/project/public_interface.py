@@ -11,7 +11,7 @@ import penstock
 
 # Members of public classes that only other packages of Penstock call, and `Expr`, which users only print.
 INTERNAL = {
-    *("Expr", "declarations", "describe", "feed", "key", "read", "relations", "root_url", "shares"),
+    *("Expr", "data_files", "declarations", "describe", "feed", "key", "read", "relations", "root_url", "shares"),
     *("version", "walk", "writable_table"),
 }
 

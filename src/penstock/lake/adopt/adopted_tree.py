@@ -52,8 +52,8 @@ class AdoptedTree:
 
 def adopted_tree(layout: HiveTable) -> AdoptedTree:
     """List a layout; all of it is adopted, so limits of listing do not hold, nor leave to pass over directories."""
-    if layout.files.file_format is not PARQUET:
-        message = f"{layout.storage.url} is {layout.files.file_format.title}, and only Parquet can be adopted"
+    if layout.data_files.file_format is not PARQUET:
+        message = f"{layout.storage.url} is {layout.data_files.file_format.title}, and only Parquet can be adopted"
         raise LayoutError(message, hint="write its rows to a table: penstock ingest")
     limits: Any = {"limits": Limits(sys.maxsize, sys.maxsize), "max_lists": sys.maxsize}
     whole = replace(layout, **limits, cache=None, on_forbidden="error")

@@ -1,6 +1,7 @@
 """Tables that SQL creates: `CREATE TABLE … USING penstock PARTITIONED BY (days(ts), app) TBLPROPERTIES (…)`.
 
-A table of Parquet files at a LOCATION, `USING parquet`, is a Hive layout that is declared; nothing is written there.
+A table of files at a LOCATION, `USING parquet`, `csv`, `orc` …, is a Hive layout that is declared; nothing is written
+there.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from penstock.errors import LakeError, TableExistsError
+from penstock.formats.format_registry import DEFAULT, FORMATS
 from penstock.lake.layout.coalesce import BELOW, COLUMNS, FIELD_IDS, RECORD, VALUES, Coalesce
 from penstock.maps.name_lists import read_names
 from penstock.maps.shred_rule import Shred, is_property
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
     from penstock.lake.lake import Lake
 
 _PROVIDERS = ("penstock", "iceberg")
-_LAYOUTS = ("parquet", "hive")
+_LAYOUTS = (*(each.name for each in FORMATS), "hive")
+_STORED_AS = ("parquet", "orc", "avro")  # formats of Hive's that have types of their own
 # What Spark puts among the properties of a table and does not belong there.
 _SPARKS = (
     "provider",
@@ -55,7 +58,7 @@ class NewTable:
     shred: Mapping[str, Shred]
     properties: Mapping[str, str]
     location: str | None
-    is_layout: bool  # a tree of Parquet files that exists; without a place, Parquet is only Spark's default
+    layout_format: str | None  # of a tree of files that exists; without a place, Parquet is only Spark's default
 
 
 def as_new_table(name: str, request: Mapping[str, Any]) -> NewTable:
@@ -66,6 +69,9 @@ def as_new_table(name: str, request: Mapping[str, Any]) -> NewTable:
     properties = {key: value for key, value in requested.items() if key not in _SPARKS and key not in options}
     properties = {key: value for key, value in properties.items() if not key.startswith((*COMPUTED, *_OF_FILES))}
     is_layout = provider in _LAYOUTS and "location" in requested
+    if provider in _LAYOUTS and not is_layout and _format_of(provider, requested) != DEFAULT.name:
+        hint = "add LOCATION to declare files that there are, or leave it out: tables of the lake are Parquet"
+        raise LakeError(f"CREATE TABLE {name}: there is no LOCATION with {provider} files", hint=hint)
     if not is_layout:
         properties = {key: value for key, value in properties.items() if f"option.{key}" not in options}
     return NewTable(
@@ -76,18 +82,24 @@ def as_new_table(name: str, request: Mapping[str, Any]) -> NewTable:
         shred_rules(properties),
         {key: value for key, value in properties.items() if not is_rule(key)},
         requested.get("location"),
-        is_layout,
+        _format_of(provider, requested) if is_layout else None,
     )
+
+
+def _format_of(provider: str, requested: Mapping[str, str]) -> str:
+    """The format of a layout's files, by USING or STORED AS."""
+    return provider if provider != "hive" else str(requested.get("hive.stored-as", DEFAULT.name)).lower()
 
 
 def _provider(name: str, requested: Mapping[str, str]) -> str:
     """Whose table it is: by USING, or STORED AS; one that is EXTERNAL without them is a layout."""
     stored = requested.get("hive.stored-as", "")
-    if stored.lower() != "parquet" and any(key in _OF_FILES or key.endswith(".delim") for key in requested):
-        hint = "STORED AS PARQUET with a LOCATION declares a Hive layout; leave it out for a table of the lake"
+    if stored.lower() not in _STORED_AS and any(key in _OF_FILES or key.endswith(".delim") for key in requested):
+        hint = "STORED AS PARQUET with a LOCATION declares a Hive layout, and so does USING csv; "
+        hint += "leave it out for a table of the lake"
         written = f"STORED AS {stored}" if stored else "ROW FORMAT"
         raise LakeError(f"CREATE TABLE {name}: there are no tables that are {written}", hint=hint)
-    default = "parquet" if stored or requested.get("external") == "true" else "penstock"
+    default = stored.lower() or (DEFAULT.name if requested.get("external") == "true" else "penstock")
     provider = str(requested.get("provider", default)).lower()
     if provider not in (*_PROVIDERS, *_LAYOUTS):
         hint = "leave USING out, or write USING penstock; USING parquet with a LOCATION declares a Hive layout"
@@ -97,7 +109,7 @@ def _provider(name: str, requested: Mapping[str, str]) -> str:
 
 def create_table(lake: Lake, new: NewTable) -> None:
     """Create a table, or declare a layout."""
-    if not new.is_layout:
+    if new.layout_format is None:
         if new.location is not None:
             check_place(lake, new.name, new.location)
         lake.create_table(
@@ -112,7 +124,8 @@ def create_table(lake: Lake, new: NewTable) -> None:
         return
     if lake.has_table(new.name):
         raise TableExistsError(f"there is a table {new.name} already", hint="choose another name")
-    lake.register(new.name, layout(new.name, new.location or "", new.schema, new.partition_by, new.properties))
+    declared = layout(new.name, new.location or "", new.layout_format, new.schema, new.partition_by, new.properties)
+    lake.register(new.name, declared)
 
 
 def is_rule(name: str) -> bool:

@@ -55,7 +55,7 @@ def stage(lake: Lake, new: NewTable, verb: str) -> CreatedTable | ReplacedTable:
         raise TableExistsError(f"there is a table {new.name} already", hint="choose another name")
     if verb == "stage-replace" and not exists:
         raise TableNotFoundError(f"no table {new.name!r}", hint="write CREATE TABLE")
-    if new.is_layout:
+    if new.layout_format is not None:
         hint = "write CREATE TABLE without AS; penstock ingest writes the rows of a layout to a table"
         raise LakeError(f"{new.name} is declared as a Hive layout, which is not written or replaced", hint=hint)
     if not exists:

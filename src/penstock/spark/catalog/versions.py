@@ -81,7 +81,8 @@ class TableVersion:
     def _place(self) -> dict[str, str]:
         """For SHOW CREATE TABLE: whose table it is, and whether the catalog chose its folder, which is left out."""
         if isinstance(self.table, HiveTable):
-            return {"provider": "parquet", "external": "true", **layout_options(self.table)}
+            provider = self.table.data_files.file_format.name
+            return {"provider": provider, "external": "true", **layout_options(self.table)}
         location = self.table.properties().get("location", "")
         is_chosen = location.endswith(self.name.replace(".", "/"))
         return {"provider": "penstock", **({"is_managed_location": "true"} if is_chosen else {})}

@@ -24,7 +24,7 @@ def load(
     """The rows of files of one format."""
     if not paths:
         return spark.createDataFrame([], schema)
-    return spark.read.schema(schema).options(**options).format(file_format.name).load(list(paths))
+    return spark.read.schema(schema).options(**options).format(file_format.spark_source).load(list(paths))
 
 
 def guarded(value: Column, t: pa.DataType) -> Column:

@@ -111,11 +111,16 @@ class HiveRelations:
 
 def _kinds(table: HiveTable, where: str | None) -> list[Mapping | None]:
     """The mappings of hot keys that a DataFrame has relations for; None for one that does not look at footers."""
-    if table.shredded is False or not has_maps(table.file_schema):
+    if not _may_be_shredded(table):
         return [None]
     if table.shredded is None:
         return [()]
     return list(kinds_of(table, _kept(table.plan(where), table.columns)[1]))
+
+
+def _may_be_shredded(table: HiveTable) -> bool:
+    """Whether some files may have sidecars of maps."""
+    return table.shredded is not False and table.data_files.file_format.keeps_metadata and has_maps(table.file_schema)
 
 
 def _relation(source: HiveFiles, spark: SparkSession) -> DataFrame:
@@ -125,7 +130,7 @@ def _relation(source: HiveFiles, spark: SparkSession) -> DataFrame:
     partitions = types.fromDDL(ddl(table.columns)) if table.columns else types()
     data = types.fromDDL(ddl(stored_fields(table, source.mapping or ())))
     key = f"{table.key} {source.mapping}" if source.mapping else table.key
-    files = table.files
+    files = table.data_files
     options = {**files.spark_options(), **(source.bucket.options if source.bucket else {})}
     return relation(spark, key, source, files.file_format, partitions, data, options)
 
@@ -133,7 +138,7 @@ def _relation(source: HiveFiles, spark: SparkSession) -> DataFrame:
 def _connect_dataframe(table: HiveTable, spark: SparkSession, where: str) -> DataFrame:
     plan = table.plan(where)
     check_readable(plan, table.columns)
-    if table.shredded is not False and has_maps(table.file_schema):
+    if _may_be_shredded(table):
         files = _kept(plan, table.columns)[1]
         for file, mapping in zip(files, mappings(table, files), strict=True):
             if mapping:
@@ -145,8 +150,8 @@ def _connect_dataframe(table: HiveTable, spark: SparkSession, where: str) -> Dat
         raise PenstockError(f"{pattern} is a pattern to Spark Connect", hint=hint)
     options = options_for_connect(table.storage, spark) | {"basePath": table.root_url}
     guards = {f.name: guarded(F.col(quote_name(f.name)), f.type) for f in table.file_schema if has_floats(f.type)}
-    options |= table.files.spark_options()
-    rows = load(spark, table.files.file_format, ddl([*table.file_schema, *table.columns]), options, paths)
+    options |= table.data_files.spark_options()
+    rows = load(spark, table.data_files.file_format, ddl([*table.file_schema, *table.columns]), options, paths)
     return (rows.withColumns(guards) if guards else rows).where(where)
 
 

@@ -33,7 +33,7 @@ def mappings(table: HiveTable, files: Sequence[tuple[str, int, int]]) -> list[Ma
     """What the footers of files (URL, size, time) say of their sidecars."""
     account = (table.storage.identity, table.storage.path)
     keys = [(account, *file) for file in files]
-    return _footers.of(keys, lambda key: table.files.mapping(key[1]))
+    return _footers.of(keys, lambda key: table.data_files.mapping(key[1]))
 
 
 def has_maps(schema: pa.Schema) -> bool:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pyspark
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.errors import LakeError
+from penstock.errors import PenstockError
 from penstock.formats.file_format import FileFormat
 from penstock.formats.format_registry import ICEBERG_FORMATS
 from penstock.spark.scan.planner import RelationFiles, remember
@@ -49,8 +48,13 @@ def _reader(gateway: Any, file_format: FileFormat) -> Any:
     try:
         return new(gateway, "SparkReader", file_format.spark_reader)
     except Py4JJavaError as error:
-        if "ClassNotFoundException" not in str(error):
-            raise
-        package = f"org.apache.spark:spark-{file_format.name}_2.13:{pyspark.__version__}"
-        message = f"this Spark has no reader of {file_format.title} ({file_format.spark_reader})"
-        raise LakeError(message, hint=f"add {package} to spark.jars.packages") from None
+        if file_format.spark_package and "ClassNotFoundException" in str(error):
+            raise _without_package(gateway, file_format) from None
+        raise
+
+
+def _without_package(gateway: Any, file_format: FileFormat) -> PenstockError:
+    package = f"{file_format.spark_package}:{gateway.jvm.org.apache.spark.SparkContext.getOrCreate().version()}"
+    message = f"Spark cannot read {file_format.title} files: {file_format.spark_package} is not on its class path"
+    hint = f"start Spark with the configuration spark.jars.packages={package}, or use table.arrow()"
+    return PenstockError(message, hint=hint)

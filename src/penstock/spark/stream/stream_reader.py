@@ -3,7 +3,8 @@
     spark.readStream.format("penstock").option("warehouse", "./lake").option("table", "web.events")
     spark.readStream.format("penstock").option("partition_by", "dt date, app string").load("s3://lake/events")
 
-with the options of `penstock.stream.stream_options`. The predicate travels into the source. Spark's driver keeps one
+with the options of `penstock.stream.stream_options`; for files of a layout also `format`, `schema` and, as
+`option.header`, those of the format. The predicate travels into the source. Spark's driver keeps one
 Python process for a stream, which finds what is new and prunes it (`penstock.stream`); tasks read the files that are
 left, and check the rows.
 
@@ -42,7 +43,9 @@ except ImportError:  # before 4.2
 _OPENING = 1 << 20  # what opening a file costs, in bytes that could be read meanwhile
 _TASKS = 4
 _PLACE = {"table": "table", "warehouse": "warehouse", "catalog": "catalog", "path": "path",
-          "partitionby": "partition_by", "storage": "storage", "timezone": "timezone"}  # fmt: skip
+          "partitionby": "partition_by", "storage": "storage", "timezone": "timezone",
+          "format": "format", "schema": "schema"}  # fmt: skip
+_FILE_OPTION = "option."  # before an option of a layout's files
 _numbers = itertools.count(1)
 
 
@@ -91,11 +94,14 @@ class StreamSource(DataSource):
 
 def feed_of(options: Mapping[str, str]) -> Feed:
     """What is new in the table that Spark's options name; a filter that the source cannot check is an error."""
-    place, stream_options = dict[str, str](), dict[str, str]()
+    place, stream_options, file_options = dict[str, str](), dict[str, str](), dict[str, str]()
     for name, value in options.items():
+        if name.lower().startswith(_FILE_OPTION):
+            file_options[name[len(_FILE_OPTION) :]] = value
+            continue
         place_name = _PLACE.get(name.replace("_", "").lower())
         (stream_options if place_name is None else place)[place_name or name] = value
-    feed: Feed = _table(place).feed(as_options(stream_options))
+    feed: Feed = _table(place, file_options).feed(as_options(stream_options))
     if feed.unchecked is not None:
         message = f"the filter cannot be checked on the rows here: {feed.unchecked}"
         raise LakeError(
@@ -104,7 +110,7 @@ def feed_of(options: Mapping[str, str]) -> Feed:
     return feed
 
 
-def _table(place: Mapping[str, str]) -> Source:
+def _table(place: Mapping[str, str], options: Mapping[str, str]) -> Source:
     """A table by its name, or a directory tree by its path."""
     from penstock.lake.lake import connect
     from penstock.tables.hive.hive_table import hive
@@ -119,7 +125,8 @@ def _table(place: Mapping[str, str]) -> Source:
         ).table(name)
     assert path is not None
     by, zone = place.get("partition_by", "auto"), place.get("timezone", "UTC")
-    return hive(path, by, storage=place.get("storage"), timezone=zone)
+    files: Any = {"format": place.get("format"), "options": options}
+    return hive(path, by, place.get("schema"), storage=place.get("storage"), timezone=zone, **files)
 
 
 def spark_schema(feed: Feed) -> StructType:

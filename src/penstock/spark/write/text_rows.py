@@ -3,7 +3,7 @@
 Each column has the type that is declared for it, else that of the table's column of its name, else the one that Spark
 infers from all rows. Columns go by their names: those of a CSV file are in its header, those of JSON in each line.
 
-    text = read_text(spark, "csv", "rows.csv", declared=pa.schema([("id", pa.int64())]))
+    text = read_text(spark, TextSource("csv", "rows.csv"), declared=pa.schema([("id", pa.int64())]))
     text.bad                       how many rows do not fit
     text.rows                      the others
 
@@ -100,31 +100,38 @@ class TextRows:
         self._all.unpersist()
 
 
+@dataclass(frozen=True)
+class TextSource:
+    """Files of CSV or JSON, and how they are read."""
+
+    kind: str
+    location: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    timezone: str = "UTC"
+    partitions: pa.Schema | None = None  # the columns of directories; None: Spark looks for them
+
+
 def read_text(
-    spark: SparkSession,
-    kind: str,
-    source: str,
-    declared: pa.Schema | None = None,
-    table: pa.Schema | None = None,
-    timezone: str = "UTC",
+    spark: SparkSession, source: TextSource, declared: pa.Schema | None = None, table: pa.Schema | None = None
 ) -> TextRows:
     """The rows of a CSV or JSON source."""
-    with _clear_errors(source):
-        return _read(spark, kind, source, declared, table, timezone)
+    with _clear_errors(source.location):
+        return _read(spark, source, declared, table)
 
 
-def _read(
-    spark: SparkSession, kind: str, source: str, declared: pa.Schema | None, table: pa.Schema | None, timezone: str
-) -> TextRows:
-    options = {"columnNameOfCorruptRecord": _BAD, "timeZone": timezone, "mode": "PERMISSIVE"}
-    known = _types(declared if declared is not None else table)
+def _read(spark: SparkSession, text: TextSource, declared: pa.Schema | None, table: pa.Schema | None) -> TextRows:
+    kind, source = text.kind, text.location
+    options = {"columnNameOfCorruptRecord": _BAD, "timeZone": text.timezone, "mode": "PERMISSIVE"}
+    known = {**_types(declared if declared is not None else table), **_types(text.partitions)}
     with progress_of_tasks(f"looking at {source}", spark):
         if kind == "csv":
-            options |= {"header": "true", "enforceSchema": "false"}
+            options |= {"header": "true", "enforceSchema": "false", **text.options}
             types, inferred = _csv_types(spark, source, options, known, declared)
         elif declared is not None:
+            options |= text.options
             types, inferred = dict(known.values()), []
         else:
+            options |= text.options
             types, inferred = _json_types(spark, source, options, known)
     schema = StructType()
     for name, own in types.items():
@@ -201,7 +208,7 @@ def _csv_types(
     declared: pa.Schema | None,
 ) -> tuple[dict[str, DataType], list[str]]:
     """The types of the columns in the header, in its order, and those that were inferred."""
-    header = spark.read.csv(source, header=True).columns
+    header = spark.read.options(**options).csv(source).columns
     lower = [name.lower() for name in header]
     if not header:
         raise SchemaError(f"{source} has no header", hint="the first line of a CSV file names its columns")

@@ -13,7 +13,7 @@ from penstock.expr.kernels.evaluate import as_type
 from penstock.expr.schema import as_schema, check_names
 from penstock.expr.tree import Expr, Lookup, column_of
 from penstock.expr.types import TIMESTAMP, TIMESTAMP_NTZ, common_type, is_nested, is_numeric, normalize, type_name
-from penstock.formats.file_format import DataFile, FileFormat, Reading
+from penstock.formats.file_format import DataFile, FileFormat, Reading, UnreadableError
 from penstock.formats.format_registry import format_by_name, format_of_bytes, is_data_file, is_hidden
 from penstock.maps.shredded_file import by_footer
 from penstock.maps.sidecar_footer import Shredded, read_footer
@@ -117,6 +117,8 @@ class LayoutFiles:
         return {name.lower(): name for name in stored}
 
     def _shredded_maps(self, file: DataFile, path: str) -> Mapping:
+        if not self.file_format.keeps_metadata:
+            return ()
         return read_footer(file.metadata, file.schema.names, self.storage.url_of(path))
 
     @contextmanager
@@ -126,9 +128,13 @@ class LayoutFiles:
         with self.storage.open(path) as file:
             try:
                 yield self.file_format.open(file, reading)
+            except UnreadableError as error:
+                raise LayoutError(f"{self.storage.url_of(path)}: {error.message}", hint=error.hint) from None
             except pa.ArrowInvalid as error:
                 why = str(error).splitlines()[0][:120]
-                message = f"{self.storage.url_of(path)} is not a {self.file_format.title} file ({why})"
+                title = self.file_format.title
+                article = "an" if title[0] in "AO" else "a"
+                message = f"{self.storage.url_of(path)} is not {article} {title} file ({why})"
                 raise LayoutError(message, hint="remove or replace it") from None
             except OSError as error:
                 raise self.storage.trouble(path, error) from None

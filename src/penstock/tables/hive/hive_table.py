@@ -71,15 +71,18 @@ class HiveTable(Source):
         """What makes two tables the same to Spark: place, account and declaration."""
         columns = ", ".join(f"{column.name} {column.type}" for column in self.columns)
         place = f"{self.storage.identity} {self.storage.path}"
-        return f"hive {place} ({columns}) {self.file_schema} {self.files.file_format.name} {self.options}"
+        files = f"{self.data_files.file_format.name} {self.options}"
+        zone = "" if self.data_files.file_format.has_types else f" {self.context.timezone}"  # of times as text
+        return f"hive {place} ({columns}) {self.file_schema} {files}{zone}"
 
     @cached_property
-    def files(self) -> LayoutFiles:
+    def data_files(self) -> LayoutFiles:
         """How the data files are read; without a declared format the first one is looked at."""
         known = self.file_format
         if known is None:
             path = first_file(self.storage, self.columns)
             known = (format_of_file(self.storage, path) if path is not None else None) or DEFAULT
+            known.check_columns(self.file_schema)
         return LayoutFiles(self.storage, known, Reading(self.options, self.context.timezone))
 
     def partition_fields(self) -> list[str]:
@@ -149,7 +152,7 @@ class HiveTable(Source):
             hint = "put what is about the file into a condition of its own"
             raise EvaluationError(f"{task.residual} needs _metadata together with the rows", hint=hint)
         whole = {name for name in names if name not in keys}
-        table, key_values = self.files.read(task.path, self.file_schema, whole, terms)
+        table, key_values = self.data_files.read(task.path, self.file_schema, whole, terms)
         for column in self.columns:
             value = pa.scalar(task.partition[column.name].value, column.type)
             table = table.append_column(column, pa.repeat(value, table.num_rows))
@@ -207,7 +210,7 @@ class HiveDescription(Description):
         """The keys as the first file has them."""
         if not self._table.shredded or not len(pieces.names):
             return []
-        mapping = self._table.files.mapping(str(pieces.names[0]))
+        mapping = self._table.data_files.mapping(str(pieces.names[0]))
         keys = [{"column": each.column, "key": key, "mode": each.mode} for each in mapping for key, _ in each.sidecars]
         return keys[:MOST_KEYS]
 
@@ -234,11 +237,12 @@ def hive(
     """Open a Hive-style directory tree as a table.
 
     `partition_by` has the partition columns and their types: `"dt date, app string"`; `"auto"` infers them from one
-    branch. Without a `schema` the columns are those of the first file. `storage` is a catalog of PyIceberg's
-    configuration, or properties such as `{"s3.endpoint": …}`.
+    branch. Without a `schema` the columns are those of the first file, as text in CSV. `storage` is a catalog of
+    PyIceberg's configuration, or properties such as `{"s3.endpoint": …}`.
 
-    `format` is that of the files, such as `"orc"`; without it the first file tells it. `options` say how they are
-    read, under the names that Spark has for them.
+    `format` is that of the files: `"parquet"`, `"orc"`, `"csv"`, `"json"`, `"avro"` or `"text"`; without it the name of
+    the first file tells it. `options` say how they are read, under the names that Spark has for them:
+    `{"header": True, "sep": ";"}`.
 
     `union_by_name` takes the columns of all files, each of which is opened once, and the levels of partition columns
     in any order. With `on_forbidden="skip"` directories that may not be read are left out of answers, with a warning
@@ -279,12 +283,14 @@ def hive(
         return _with_columns(table, declared, ())
     if path is None:
         raise no_files(place, columns)
-    return _with_columns(table, *(_united(table) if union_by_name else table.files.schema(path)))
+    files, mapping = _united(table) if union_by_name else table.data_files.schema(path)
+    _check_seen(place, table.data_files.file_format, files, columns)
+    return _with_columns(table, files, mapping)
 
 
 def _united(table: HiveTable) -> tuple[pa.Schema, Footers]:
     """The columns of all files, and what one of them says of the sidecars of its maps."""
-    return united_columns(table.files, table.plan().files.paths.to_pylist())
+    return united_columns(table.data_files, table.plan().files.paths.to_pylist())
 
 
 def _with_columns(table: HiveTable, files: pa.Schema, mapping: Footers) -> HiveTable:
@@ -293,4 +299,22 @@ def _with_columns(table: HiveTable, files: pa.Schema, mapping: Footers) -> HiveT
     # A file may lack any column, so all may be NULL, whatever the schema says: as in Spark.
     own = pa.schema([f.with_nullable(True) for f in files if f.name.lower() not in names])
     check_names(own, table.storage.url)
+    (table.file_format or DEFAULT).check_columns(own)
     return replace(table, file_schema=own, shredded=True if mapping else table.shredded)
+
+
+def _check_seen(place: Storage, file_format: FileFormat, files: pa.Schema, columns: Sequence[pa.Field]) -> None:
+    """What a file that tells the columns does not tell."""
+    if file_format.is_by_position:
+        names = {column.name.lower() for column in columns}
+        both = next((name for name in files.names if name.lower() in names), None)
+        if both is not None:
+            message = f"{place.url}: files have a column {both!r}, and directories, too"
+            title = file_format.title
+            raise LayoutError(
+                message, hint=f"declare the schema with another name for it: columns of {title} go by position"
+            )
+    if file_format.is_guessed:
+        ddl = ", ".join(f"{quote_name(field.name)} {type_name(field.type)}" for field in files)
+        way = f'to be sure, declare them: schema="{ddl}"'
+        warnings.warn(f"{place.url}: columns as one file shows them; {way}", PenstockWarning, stacklevel=3)
