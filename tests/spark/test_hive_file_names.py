@@ -42,7 +42,7 @@ def test_what_is_not_parquet_is_named_by_spark_unless_it_is_pruned(
     layout = LAYOUTS["other_files"]
     rows = penstock.hive(layout.build(tmp_path), layout.partition_by, "n bigint").dataframe(spark)
     assert [row.n for row in rows.where("dt = '2'").collect()] == [2]
-    with pytest.raises(Py4JJavaError, match=r"dt=1/notes\.txt"):
+    with pytest.raises(Py4JJavaError, match=r"dt=1/notes\.md"):
         rows.collect()
 
 
