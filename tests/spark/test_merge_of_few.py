@@ -91,7 +91,6 @@ MANY = {
     "computed key": "USING src s ON t.id + 1 = s.id WHEN MATCHED THEN UPDATE SET n = 0",
     "null-safe": "USING src s ON t.id <=> s.id WHEN MATCHED THEN UPDATE SET n = 5",
     "function": "USING src s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = hash(t.id)",
-    "subquery": "USING src s ON t.id = s.id WHEN MATCHED AND t.n < (SELECT max(n) FROM src) THEN UPDATE SET n = 1",
     "deleted twice": f"USING {TWICE} s ON t.id = s.id WHEN MATCHED THEN DELETE",
     "an error that no row meets": "USING src s ON t.id = s.id"
     " WHEN MATCHED THEN UPDATE SET n = CAST(700 / (s.n - 700) AS int)",
@@ -99,7 +98,6 @@ MANY = {
     " WHEN MATCHED THEN UPDATE SET app = upper(concat(t.app, 'é'))",
 }  # fmt: skip
 ERRORS = {
-    "random source": "USING (SELECT *, rand() AS r FROM src) s ON t.id = s.id WHEN MATCHED AND s.r >= 0 THEN DELETE",
     "twice": f"USING {TWICE} s ON t.id = s.id {ONE}",
     "twice, by another condition": f"USING {TWICE} s ON t.id = s.id AND t.n = 10 WHEN MATCHED AND t.n < 0 THEN DELETE",
     "overflow": "USING src s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = t.n * 2000000000",
