@@ -13,7 +13,7 @@ are those in the tasks it makes for Spark.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,18 @@ def shared_judge(warehouse: Path) -> IcebergJudge:
     (process,) = _shared
     process.ask(_begin, str(warehouse))
     return process
+
+
+def written_once(judge: IcebergJudge, warehouse: Path, write: Callable[..., Any]) -> Callable[[str], str]:
+    """Tells where the metadata of a table in `web` is; the judge writes it when it is first asked for."""
+
+    def find(name: str) -> str:
+        folder = warehouse / "web" / name / "metadata"
+        if not folder.exists():
+            judge.ask(write, name)
+        return str(folder / f"v{(folder / 'version-hint.text').read_text().strip()}.metadata.json")
+
+    return find
 
 
 def close_shared_judge() -> None:

@@ -65,14 +65,7 @@ def judge(warehouse: Path) -> IcebergJudge:
 @pytest.fixture(scope="module")
 def written(judge: IcebergJudge, warehouse: Path) -> Callable[[str], str]:
     """Where the metadata of a table is; it is written when it is first asked for."""
-
-    def find(name: str) -> str:
-        folder = warehouse / "web" / name / "metadata"
-        if not folder.exists():
-            judge.ask(write_formats, name)
-        return str(folder / f"v{(folder / 'version-hint.text').read_text().strip()}.metadata.json")
-
-    return find
+    return ask.written_once(judge, warehouse, write_formats)
 
 
 @pytest.fixture(scope="module")

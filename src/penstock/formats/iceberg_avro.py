@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from penstock.formats.avro_file import AVRO
-from penstock.formats.conform import conform_table, with_id
 from penstock.formats.file_format import IcebergFormat, Reading
+from penstock.formats.meant_types import conform_table, with_id
 
 _PLAIN = {
     "boolean": pa.bool_(), "int": pa.int32(), "long": pa.int64(), "float": pa.float32(), "double": pa.float64(),

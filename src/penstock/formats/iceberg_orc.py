@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.errors import LakeError
-from penstock.formats.conform import conform_table, with_id
 from penstock.formats.file_format import IcebergFormat, Reading
+from penstock.formats.meant_types import conform_table, with_id
 from penstock.formats.orc import ORC, OrcFile
 
 

@@ -1,5 +1,6 @@
 """The import check finds every kind of violation in small made-up trees, and none in the real one."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -225,3 +226,8 @@ def test_only_the_bridge_reaches_up_and_only_inside_a_function(tmp_path):
         len(problems(tmp_path / "c", {"tables/bridge.py": "from penstock.spark.scan.hive_scan import dataframe\n"}))
         == 1
     )
+
+
+def test_the_name_of_a_module_tells_it_from_all_others():
+    names = Counter(path.name for path in SOURCES.rglob("*.py") if path.name != "__init__.py")
+    assert [name for name, number in names.items() if number > 1] == []

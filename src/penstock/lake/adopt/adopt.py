@@ -30,8 +30,8 @@ from penstock.lake.adopt.adopted import Adopted
 from penstock.lake.adopt.adopted_columns import Columns
 from penstock.lake.adopt.adopted_entry import written_file
 from penstock.lake.adopt.adopted_files import Sizes, listed_files, lists_of, live_sizes, write_list
+from penstock.lake.adopt.adopted_footers import Footer, Footers, forget_footers, read_footers, read_schema
 from penstock.lake.adopt.adopted_tree import AdoptedTree
-from penstock.lake.adopt.footers import Footer, Footers, forget_footers, read_footers, read_schema
 from penstock.lake.adopt.table_to_adopt import TableToAdopt
 from penstock.lake.commit.commit import change_metadata, commit, fresh, property_updates, replanned, undone_on_failure
 from penstock.lake.commit.once import Adoption

@@ -24,7 +24,7 @@ from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructT
 from penstock.errors import SchemaError
 from penstock.expr.types import is_decimal, is_nested, normalize, type_name
 from penstock.formats.parquet_footer import leaves_of
-from penstock.lake.adopt.file_columns import wide_type
+from penstock.lake.adopt.adoptable_types import wide_type
 
 UNREAD = 2_000_000_000  # ids from here on are of columns that nobody reads; those of tables are counted from 1
 _WIDER = {(pa.int32(), pa.int64()), (pa.float32(), pa.float64())}

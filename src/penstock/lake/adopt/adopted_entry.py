@@ -8,7 +8,7 @@ from typing import Any
 
 from pyiceberg.types import DoubleType, IcebergType, LongType
 
-from penstock.lake.adopt.footers import Footer
+from penstock.lake.adopt.adopted_footers import Footer
 from penstock.lake.layout.table_layout import Tuple
 from penstock.lake.write.data_files import WrittenFile
 

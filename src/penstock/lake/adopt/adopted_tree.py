@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from penstock.errors import LayoutError
 from penstock.expr.tree import TRUE
 from penstock.formats.parquet import PARQUET
-from penstock.lake.adopt.footers import FoundFile
+from penstock.lake.adopt.adopted_footers import FoundFile
 from penstock.lake.layout.grouping import stored
 from penstock.lake.layout.table_layout import Tuple
 from penstock.progress import Counted, progress

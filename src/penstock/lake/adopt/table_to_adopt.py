@@ -11,7 +11,7 @@ import pyarrow as pa
 from penstock.errors import LakeError, TableExistsError
 from penstock.expr.sql_text import quote_name
 from penstock.expr.types import normalize, type_name
-from penstock.lake.adopt.file_columns import wide_type
+from penstock.lake.adopt.adoptable_types import wide_type
 from penstock.lake.layout.coalesce import Coalesce
 from penstock.lake.layout.table_layout import layout_of, typed_rule
 from penstock.lake.unwritten_table import take_away

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from penstock.errors import LayoutError
 from penstock.formats.parquet_footer import FooterFacts, LeafFacts, footer_facts, leaves_of
-from penstock.lake.adopt.file_columns import columns_of
+from penstock.lake.adopt.adoptable_types import columns_of
 from penstock.progress import Count, progress
 from penstock.storage.storage import Storage
 from penstock.tables.iceberg.manifest.manifest_store import ManifestStore, cache_folder
