@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
 def run_tests(version: str, options: list[str]) -> Result:
     """The tests on one version, their output shown as it comes."""
     python = prepare(version)
-    found = [path for kind in KINDS for path in ROOT.glob(f"tests/spark/test_{kind}_*.py")]
+    found = [path for kind in KINDS for path in ROOT.glob(f"tests/spark/test_{kind}*.py")]
     tests = sorted(str(path.relative_to(ROOT)) for path in found)
     print(f"== pyspark {version}", flush=True)
     start = time.perf_counter()
