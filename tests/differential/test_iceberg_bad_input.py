@@ -89,12 +89,12 @@ class TestBadInput:
             with pytest.raises(PenstockError):
                 ask(opened(tmp_path))
 
-    def test_a_table_in_avro_is_refused_not_left_out(self, tmp_path: Path) -> None:
+    def test_a_file_of_an_unknown_format_is_refused_not_left_out(self, tmp_path: Path) -> None:
         table = create(tmp_path, pa.schema({"id": pa.int64()}))
         file = DataFile.from_args(
             content=DataFileContent.DATA,
-            file_path=f"{table.location()}/data/a.avro",
-            file_format=FileFormat.AVRO,
+            file_path=f"{table.location()}/data/a.puffin",
+            file_format=FileFormat.PUFFIN,
             partition=Record(),
             record_count=2,
             file_size_in_bytes=10,
@@ -102,7 +102,7 @@ class TestBadInput:
         )
         with table.transaction() as transaction, transaction.update_snapshot().fast_append() as update:
             update.append_data_file(file)
-        with pytest.raises(LakeError, match=r"a\.avro is a file in AVRO"):
+        with pytest.raises(LakeError, match=r"a\.puffin is a file in PUFFIN"):
             opened(tmp_path).plan()
 
 

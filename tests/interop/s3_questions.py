@@ -20,7 +20,7 @@ def ordered(df: Any) -> Rows:
 
 
 def ours(spark: Any, url: str, columns: str, schema: str, storage: dict[str, str]) -> Any:
-    return penstock.hive(url, columns, schema, storage=storage).dataframe(spark)
+    return penstock.hive(url, columns, schema, format="parquet", storage=storage).dataframe(spark)
 
 
 def query(spark: Any, table: tuple[Any, ...], where: str = "TRUE", select: str = "*") -> Rows:
@@ -71,7 +71,7 @@ def join(spark: Any, table: tuple[Any, ...], keys: list[str]) -> Rows:
 
 def shown(spark: Any, table: tuple[Any, ...]) -> str:
     """All that Spark and Penstock show of a query over a table."""
-    opened = penstock.hive(table[0], *table[1:3], storage=table[3])
+    opened = penstock.hive(table[0], *table[1:3], format="parquet", storage=table[3])
     df = opened.dataframe(spark).where("app = 'shop'")
     df.collect()
     execution = df._jdf.queryExecution()
@@ -94,7 +94,7 @@ def by_connect(spark: Any, table: tuple[Any, ...], where: str) -> tuple[Rows, li
     out = io.StringIO()
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", PenstockWarning)
-        df = penstock.hive(*table[:3], storage=table[3]).dataframe(spark, where=where)
+        df = penstock.hive(*table[:3], format="parquet", storage=table[3]).dataframe(spark, where=where)
     with contextlib.redirect_stdout(out):
         df.explain(mode="extended")
         print(df, df._plan.print(), df._plan.to_proto(spark.client))

@@ -123,4 +123,7 @@ def test_failure_of_pip_is_one_line_and_leaves_nothing(tmp_path: Path, monkeypat
 
 def test_unknown_set_is_answered_with_the_names_of_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nonsense"]) == 2
-    assert "hadoop-aws | iceberg-spark-runtime | sqlite-jdbc | iceberg-judge | delta-peer" in capsys.readouterr().err
+    assert (
+        "hadoop-aws | iceberg-spark-runtime | sqlite-jdbc | hive-metastore | iceberg-judge | delta-peer"
+        in capsys.readouterr().err
+    )

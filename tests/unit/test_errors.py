@@ -12,6 +12,7 @@ from penstock import errors
 from penstock.errors import (
     ConflictError,
     EvaluationError,
+    ForbiddenError,
     LakeError,
     LayoutError,
     LimitError,
@@ -32,7 +33,7 @@ from penstock.errors import (
 PREDICATE_ERRORS = [PredicateError, UnknownColumnError, TypeMismatchError]
 PLAIN_ERRORS = [
     PenstockError, SchemaError, EvaluationError, ConflictError, LakeError, LayoutError, LimitError, StorageError,
-    MissingError, NamespaceExistsError, NamespaceNotEmptyError, NamespaceNotFoundError, TableExistsError,
+    ForbiddenError, MissingError, NamespaceExistsError, NamespaceNotEmptyError, NamespaceNotFoundError, TableExistsError,
     TableNotFoundError,
 ]  # fmt: skip
 

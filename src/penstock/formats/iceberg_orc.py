@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.errors import LakeError
-from penstock.formats.file_format import IcebergFormat, Reading
+from penstock.formats.file_format import IcebergFormat, Reading, UnreadableError
 from penstock.formats.meant_types import conform_table, with_id
 from penstock.formats.orc import ORC, OrcFile
 
@@ -31,15 +31,13 @@ class IcebergOrcFile(OrcFile):
 
     def read(self, columns: Sequence[str]) -> pa.Table:
         """Some columns; Arrow takes a dot in a name for the way to a nested field, so then all are read."""
+        if not columns:
+            return super().read(columns)
         dotted = any("." in name for name in columns)
         try:
-            stored = self._file.read().select(list(columns)) if dotted else super().read(columns)
-        except pa.ArrowInvalid as error:
-            if "nanosecond" not in str(error):
-                raise
-            hint = "leave out the column, read the table with Spark, or rewrite the file as Parquet"
-            message = "it has a time before 1677 or after 2262, which Arrow cannot read from ORC"
-            raise LakeError(message, hint=hint) from None
+            stored = self.stored(None if dotted else columns)
+        except UnreadableError as error:
+            raise LakeError(error.message, hint=error.hint) from None
         return conform_table(stored.select(list(columns)), pa.schema([self.schema.field(name) for name in columns]))
 
 

@@ -65,16 +65,20 @@ class OrcFile:
         if not columns:
             return pa.table({"": pa.nulls(self._file.nrows)}).select([])
         own = {name: stored for stored, name in self._names.items()}
+        stored = self.stored([own.get(name, name) for name in columns])
+        table = stored.rename_columns([self._names.get(name, name) for name in stored.column_names])
+        values = [_as_seen(table[name], self.schema.field(name).type) for name in table.column_names]
+        return pa.table(values, table.column_names)
+
+    def stored(self, names: Sequence[str] | None) -> pa.Table:
+        """Some columns, or all, as Arrow shows them."""
         try:
-            stored = self._file.read([own.get(name, name) for name in columns])
+            return self._file.read(None if names is None else list(names))
         except pa.ArrowInvalid as error:
             if "out of range for nanosecond" not in str(error):
                 raise
             hint = "read it by dataframe(spark), or leave the column out"
             raise UnreadableError("it has a time before 1677 or after 2262", hint=hint) from None
-        table = stored.rename_columns([self._names.get(name, name) for name in stored.column_names])
-        values = [_as_seen(table[name], self.schema.field(name).type) for name in table.column_names]
-        return pa.table(values, table.column_names)
 
 
 def _is_orc(source: Any) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.errors import LakeError
-from penstock.expr.tree import Expr, Lookup
+from penstock.expr.tree import Column, Expr, Lookup
 from penstock.lake.advise.advice import Advice
 from penstock.lake.advise.advise import advise
 from penstock.lake.advise.map_advice import advise_maps
@@ -180,9 +180,11 @@ class ManagedTable(EvolvingTable, VersionedTable):
             table, failure = self._writable().table, "the properties of {} could not be set"
             self._move(change_metadata(table, lambda metadata: property_updates(metadata, new, removed), failure))
 
-    def _plan(self, predicate: Expr, limit: int | None, keys: Sequence[Lookup]) -> Plan:
+    def planned(
+        self, predicate: Expr, limit: int | None = None, keys: Sequence[Lookup] = (), also: Sequence[Column] = ()
+    ) -> Plan:
         """With a note that names shared files that could not be pruned."""
-        plan = super()._plan(predicate, limit, keys)
+        plan = super().planned(predicate, limit, keys, also)
         note = unrecorded_note(self.version, predicate, plan.judgements)
         return plan if note is None else replace(plan, report=replace(plan.report, notes=[*plan.report.notes, note]))
 

@@ -25,7 +25,7 @@ from dataclasses import asdict, dataclass, replace
 from pyiceberg.manifest import ManifestContent, ManifestFile
 from pyiceberg.table import Table
 
-from penstock.expr.tree import Expr, Lookup
+from penstock.expr.tree import Column, Expr, Lookup
 from penstock.formats.manifest_record import record_size
 from penstock.lake.commit.commit import fresh, replanned
 from penstock.lake.commit.snapshot import Change
@@ -105,8 +105,10 @@ class ChosenFiles(IcebergTable):
         """What makes two of them the same to Spark."""
         return f"{super().key} files {hash(self.chosen):x}"
 
-    def _plan(self, predicate: Expr, limit: int | None, keys: Sequence[Lookup]) -> Plan:
-        return only(super()._plan(predicate, limit, keys), self.chosen)
+    def planned(
+        self, predicate: Expr, limit: int | None = None, keys: Sequence[Lookup] = (), also: Sequence[Column] = ()
+    ) -> Plan:
+        return only(super().planned(predicate, limit, keys, also), self.chosen)
 
 
 def compact(table: IcebergTable, where: str | None) -> tuple[Table, Compaction]:

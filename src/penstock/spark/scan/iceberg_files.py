@@ -23,7 +23,7 @@ from penstock.errors import LakeError, PenstockError
 from penstock.formats.file_format import IcebergFormat
 from penstock.formats.iceberg_orc import ICEBERG_ORC
 from penstock.prune.facts import Exact
-from penstock.prune.judge import Judgement, Pruner
+from penstock.prune.judge import Judgement
 from penstock.prune.plan import Plan
 from penstock.spark.scan.footers import Footers
 from penstock.spark.scan.iceberg_by_name import OldTimes
@@ -41,7 +41,6 @@ from penstock.spark.scan.translate import translate
 from penstock.tables.file_metadata import with_metadata
 from penstock.tables.iceberg.iceberg_table import IcebergTable
 from penstock.tables.iceberg.scan.delete_files import Positions
-from penstock.tables.iceberg.scan.scan_plan import plan_files
 
 _PLANS, _TABLES, _BITMAPS, _FOOTERS = 8, 32, 100_000, 1_000_000
 
@@ -70,7 +69,7 @@ class Memory:
         table = self.table
         predicate = translate(filters, with_metadata(table.schema), table.context)
         also = () if times is None else tuple(column for column, _ in times.columns)
-        return plan_files(table.version, table.sources, Pruner(predicate, table.context.timezone), also=also)
+        return table.planned(predicate, also=also)
 
     @cachedmethod(attrgetter("_bitmaps"), key=lambda _, path, deletes: path, lock=attrgetter("_lock"))
     def deleted(self, path: str, deletes: Sequence[Any]) -> str | None:

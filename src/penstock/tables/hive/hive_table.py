@@ -23,7 +23,7 @@ from penstock.expr.tree import Expr, column_of, terms_of
 from penstock.expr.types import type_name
 from penstock.formats.file_format import FileFormat, Options, Reading
 from penstock.formats.format_options import declared_format, read_options
-from penstock.formats.format_registry import DEFAULT
+from penstock.formats.format_registry import DEFAULT, format_by_name
 from penstock.progress import Counted, progress
 from penstock.prune.file_task import FileTask
 from penstock.prune.judge import Judgement, Pruner
@@ -82,8 +82,16 @@ class HiveTable(Source):
         if known is None:
             path = first_file(self.storage, self.columns)
             known = (format_of_file(self.storage, path) if path is not None else None) or DEFAULT
-            known.check_columns(self.file_schema)
+        return self._in_format(known)
+
+    def _in_format(self, known: FileFormat) -> LayoutFiles:
+        known.check_columns(self.file_schema)
         return LayoutFiles(self.storage, known, Reading(self.options, self.context.timezone))
+
+    def _files_like(self, url: str) -> LayoutFiles:
+        """How one file is read: a name that tells the format spares a look at other files."""
+        known = self.file_format or format_by_name(url)
+        return self.data_files if known is None else self._in_format(known)
 
     def partition_fields(self) -> list[str]:
         return [quote_name(column.name) for column in self.columns]
@@ -152,7 +160,7 @@ class HiveTable(Source):
             hint = "put what is about the file into a condition of its own"
             raise EvaluationError(f"{task.residual} needs _metadata together with the rows", hint=hint)
         whole = {name for name in names if name not in keys}
-        table, key_values = self.data_files.read(task.path, self.file_schema, whole, terms)
+        table, key_values = self._files_like(task.path).read(task.path, self.file_schema, whole, terms)
         for column in self.columns:
             value = pa.scalar(task.partition[column.name].value, column.type)
             table = table.append_column(column, pa.repeat(value, table.num_rows))

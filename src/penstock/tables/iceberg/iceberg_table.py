@@ -125,12 +125,17 @@ class IcebergTable(Source):
         if limit is not None and limit < 0:
             raise LakeError(f"limit is {limit}", hint="give 0 or more")
         keys = list(outputs(columns, self)[1].values())
-        return self._plan(bind(self, where, path), limit, keys)
+        return self.planned(bind(self, where, path), limit, keys)
 
-    def _plan(self, predicate: Expr, limit: int | None, keys: Sequence[Lookup]) -> Plan:
-        """The plan of a bound predicate; `keys` of maps are asked for besides those in it."""
+    def planned(
+        self, predicate: Expr, limit: int | None = None, keys: Sequence[Lookup] = (), also: Sequence[Column] = ()
+    ) -> Plan:
+        """The plan of a bound predicate; `keys` of maps are asked for besides those in it, and bounds of `also`.
+
+        All plans of a table go through here: a table that has some of its files only overrides it.
+        """
         pruner = Pruner(predicate, self.context.timezone)
-        return plan_files(self.version, self.sources, pruner, limit, keys=keys)
+        return plan_files(self.version, self.sources, pruner, limit, keys=keys, also=also)
 
     def arrow(
         self,
@@ -215,6 +220,5 @@ class IcebergTable(Source):
             hint = "name a column of plain values"
             raise SchemaError(f"{name} is a {type_name(kind)}, which has no order", hint=hint)
         term = Column((name,), kind)
-        pruner = Pruner(bind(self, where), self.context.timezone)
-        plan = plan_files(self.version, self.sources, pruner, also=[term])
+        plan = self.planned(bind(self, where), also=[term])
         return extreme(plan, self._reader, term, largest)
