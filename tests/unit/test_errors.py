@@ -33,8 +33,8 @@ from penstock.errors import (
 PREDICATE_ERRORS = [PredicateError, UnknownColumnError, TypeMismatchError]
 PLAIN_ERRORS = [
     PenstockError, SchemaError, EvaluationError, ConflictError, LakeError, LayoutError, LimitError, StorageError,
-    ForbiddenError, MissingError, NamespaceExistsError, NamespaceNotEmptyError, NamespaceNotFoundError, TableExistsError,
-    TableNotFoundError,
+    ForbiddenError, MissingError, NamespaceExistsError, NamespaceNotEmptyError, NamespaceNotFoundError,
+    TableExistsError, TableNotFoundError,
 ]  # fmt: skip
 
 
