@@ -33,7 +33,7 @@ MORE = 10  # worlds, until every kind of table was asked in every way
 MOST_LIVES = 150
 READS = {"advise", "arrow", "at", "at_branch", "changes", "comments", "committed_run", "count", "dataframe"}
 READS |= {"describe", "feed", "history", "maximum", "minimum", "partition_fields", "partition_schema", "partitions"}
-READS |= {"plan", "properties", "refresh", "refs", "relations", "snapshots", "stream"}
+READS |= {"plan", "planned", "properties", "refresh", "refs", "relations", "snapshots", "stream"}
 UNCHANGING = READS | {"comment_column"}
 
 

@@ -12,7 +12,7 @@ import penstock
 # Members of public classes that only other packages of Penstock call, and `Expr`, which users only print.
 INTERNAL = {
     *("Expr", "data_files", "declarations", "describe", "feed", "key", "read", "relations", "root_url", "shares"),
-    *("version", "walk", "writable_table"),
+    *("planned", "version", "walk", "writable_table"),
 }
 
 

@@ -85,7 +85,8 @@ class HiveTable(Source):
         return self._in_format(known)
 
     def _in_format(self, known: FileFormat) -> LayoutFiles:
-        known.check_columns(self.file_schema)
+        if len(self.file_schema):  # else a file is just being asked for its columns
+            known.check_columns(self.file_schema)
         return LayoutFiles(self.storage, known, Reading(self.options, self.context.timezone))
 
     def _files_like(self, url: str) -> LayoutFiles:
