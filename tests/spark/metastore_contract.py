@@ -23,7 +23,7 @@ class HiveMetastoreContract:
     def test_what_the_metastore_cannot_filter_is_judged_here(self, hive: SparkProcess) -> None:
         seen, explained = hive.ask(questions.quotes)
         assert seen == Seen(1, 1, 5, 1, 1, 1)
-        assert "the metastore lists all partitions: [INTERNAL_ERROR_INVALID_PARTITION_FILTER_VALUE]" in explained
+        assert "the metastore lists all partitions: " in explained  # then Spark's reason, which has a name from 4.1 on
         assert len(explained.splitlines()) == 8
 
     def test_partitions_elsewhere_and_inside_of_each_other(self, hive: SparkProcess, root: Path) -> None:

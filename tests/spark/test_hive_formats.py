@@ -60,6 +60,8 @@ def plain_spark(spark: SparkSession, root: Path, group: Group) -> DataFrame:
 
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: f"{group.format}: {group.name}")
 def test_rows_are_those_of_sparks_reader(spark: SparkSession, tmp_path: Path, group: Group) -> None:
+    if group.suffix == ".zst" and spark.version.startswith("4.0"):
+        pytest.skip("the Hadoop of this Spark was built without zstd")
     for i, (content, _) in enumerate(group.files):
         path = tmp_path / f"p={i}" / f"part-0.{group.format}{group.suffix}"
         path.parent.mkdir()
