@@ -1977,10 +1977,10 @@ SELECT a.id FROM t a JOIN t b ON a._partition.app = b.app WHERE b._spec_id = 0;
 ALTER TABLE t RENAME COLUMN app TO application;
 SELECT id, _partition.app FROM t WHERE application = 'bb';
 -> 3 | bb
+-- differs: rows are removed by hidden columns as they are selected by them
 DELETE FROM t WHERE _partition.app = 'a';
--> error
+-- differs: the one of that partition is gone
 SELECT id FROM t;
--> 1
 -> 2
 -> 3
 SELECT _partition.nope FROM t;
