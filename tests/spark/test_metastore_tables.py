@@ -22,7 +22,7 @@ from tests.spark.metastore_judge import Seen, ask_all, ask_both, asked, many_pla
 from tests.spark.sql_session import Sql, message_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = [
     pytest.mark.spark,
@@ -321,3 +321,34 @@ def test_sql_changes_nothing_under_that_name(sql: Sql, spark: SparkSession, even
 def test_sql_says_why_a_table_is_refused(sql: Sql, spark: SparkSession, events: str) -> None:
     spark.sql(f"CREATE VIEW {events}_w AS SELECT 1 AS a")
     assert "is a view, which has no files of its own" in message_of(sql, f"SELECT * FROM {CATALOG}.{events}_w")
+
+
+def in_order(rows: DataFrame) -> list[str]:
+    return sorted(str(row.asDict()) for row in rows.collect())
+
+
+@pytest.mark.parametrize(
+    ("provider", "columns", "values"),
+    [
+        ("csv OPTIONS (header 'true', sep ';')", "id int, s string", "(1, 'x', 1), (2, 'y;z', 2), (3, NULL, 2)"),
+        ("json", "id int, s string", "(1, 'x', 1), (2, 'y', 2), (3, NULL, 2)"),
+        ("text", "value string", "('a', 1), ('b', 2), ('', 2)"),
+    ],
+)
+def test_rows_of_text_formats_are_those_of_sparks_table(
+    spark: SparkSession, dw: Path, provider: str, columns: str, values: str
+) -> None:
+    name = f"dw.{provider.split()[0]}_table"
+    spark.sql(f"CREATE TABLE {name} ({columns}, p int) USING {provider} PARTITIONED BY (p)")
+    spark.sql(f"INSERT INTO {name} VALUES {values}")
+    elsewhere = (dw / "elsewhere").as_uri()
+    spark.sql(f"ALTER TABLE {name} ADD PARTITION (p = 3) LOCATION '{elsewhere}/{name}'")
+    spark.sql(f"INSERT INTO {name} PARTITION (p = 3) SELECT {columns.split()[0]}{', s' if ',' in columns else ''} "
+              f"FROM {name} WHERE p = 1")  # fmt: skip
+    table = penstock.spark_table(spark, name)
+    for where, files in (("p = 2", 1), ("p IN (1, 3)", 2), ("p > 7", 0)):
+        expected = in_order(spark.table(name).where(where))
+        plan = table.plan(where)
+        assert (len(plan.files), plan.report.list_calls) == (files, files), where
+        assert in_order(table.dataframe(spark).where(where)) == expected
+        assert sorted(str(row) for row in table.arrow(where).to_pylist()) == expected

@@ -51,14 +51,14 @@ class JsonValues:
 
     def _field(self, members: Members, to: pa.Field, line: int) -> Any:
         """The last value of a name that can be read: one that cannot leaves what was there."""
-        found = None
+        last = None
         for name, value in members:
             if name == to.name:
                 try:
-                    found = self._value(value, to.type, line)
+                    last = self._value(value, to.type, line)
                 except _Malformed:
                     continue
-        return found
+        return last
 
     def _value(self, value: Any, to: pa.DataType, line: int) -> Any:
         if value is None:

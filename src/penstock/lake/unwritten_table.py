@@ -1,4 +1,4 @@
-"""A table that was made for rows, or files, that could not go into it is taken away again."""
+"""A table that was created for rows or files is dropped again when writing them fails."""
 
 from __future__ import annotations
 

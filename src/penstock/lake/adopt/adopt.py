@@ -119,11 +119,11 @@ class Adopting:
                 raise LakeError(message, hint="give the table another place: location=…")
         url = self.tree.files[0].url
         try:
-            found = len(table.sources.io.new_input(url))
+            size = len(table.sources.io.new_input(url))
         except Exception as error:
             message = f"{url} cannot be read with the settings of the catalog: {type(error).__name__}"
             raise StorageError(message, hint="configure the storage for the catalog too") from error
-        if found != self.tree.files[0].bytes:
+        if size != self.tree.files[0].bytes:
             raise StorageError(f"{url} has another size to the catalog's storage", hint="check its settings")
 
     def _widen(self, table: ManagedTable, columns: Columns) -> None:

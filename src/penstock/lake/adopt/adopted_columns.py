@@ -103,8 +103,8 @@ class Column:
             known.take(kind, url, path)
 
     def _conflict(self, kind: pa.DataType, url: str, path: str) -> SchemaError:
-        found, known = type_name(kind), type_name(self.arrow_type)
-        return SchemaError(f"{url}: column {path} is {found}, and {self.first} has {known}", hint=_HINT)
+        file_type, known = type_name(kind), type_name(self.arrow_type)
+        return SchemaError(f"{url}: column {path} is {file_type}, and {self.first} has {known}", hint=_HINT)
 
 
 @dataclass
@@ -179,14 +179,14 @@ class Columns:
     def ids(self, schema: Schema, file: pa.Schema) -> list[tuple[int, IcebergType] | None]:
         """Of each column of a file the id and the type that a table has for it; None for one that is passed over."""
         own = {each.name: each for each in schema.fields}
-        found: list[tuple[int, IcebergType] | None] = []
+        ids: list[tuple[int, IcebergType] | None] = []
         for each in file:
             column = self.find(each.name)
             if column is None:
-                found += [None] * len(leaves_of(pa.schema([each])))
+                ids += [None] * len(leaves_of(pa.schema([each])))
             else:
-                found += column.ids(own[column.name], each.type)
-        return found
+                ids += column.ids(own[column.name], each.type)
+        return ids
 
 
 def _of_field(own: NestedField, table: str, names: Sequence[str]) -> Column:

@@ -62,13 +62,13 @@ def adopted_tree(layout: HiveTable) -> AdoptedTree:
         plan = walk.plan()
     check_readable(plan, layout.columns)
     (judgement,) = plan.judgements
-    found = judgement.containers
-    assert found.names is not None
-    assert found.sizes is not None
-    _check_paths(found.names)
-    files = list(map(FoundFile, found.names.to_pylist(), found.sizes.to_pylist(), walk.written))
-    facts = {fact.name: fact for fact in found.facts if isinstance(fact, Exact)}
-    every = np.arange(found.count)
+    containers = judgement.containers
+    assert containers.names is not None
+    assert containers.sizes is not None
+    _check_paths(containers.names)
+    files = list(map(FoundFile, containers.names.to_pylist(), containers.sizes.to_pylist(), walk.written))
+    facts = {fact.name: fact for fact in containers.facts if isinstance(fact, Exact)}
+    every = np.arange(containers.count)
     return AdoptedTree(whole, files, [facts[column.name].single_values(every)[0] for column in layout.columns])
 
 

@@ -63,9 +63,10 @@ class TableToAdopt:
         for column in tree.layout.columns:
             known = next(field for field in table.schema if field.name.lower() == column.name.lower())
             if wide_type(normalize(column.type)) != known.type:
-                found = f"{column.name} as {type_name(column.type)}, and the table has {type_name(known.type)}"
+                declared = f"{column.name} as {type_name(column.type)}, and the table has {type_name(known.type)}"
                 raise LakeError(
-                    f"the tree is declared with {found}", hint=f"declare it so: partition_by={partition_ddl(table)!r}"
+                    f"the tree is declared with {declared}",
+                    hint=f"declare it so: partition_by={partition_ddl(table)!r}",
                 )
         if self.coalesce is not None and typed_rule(layout.schema, self.coalesce) != table.coalesce:
             message = f"{self.name} has the rule {table.coalesce}, not {self.coalesce}"

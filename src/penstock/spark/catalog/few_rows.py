@@ -64,7 +64,7 @@ class StatedMerge(Merge):
 
 @dataclass(frozen=True)
 class FewRows:
-    """A statement that is understood; its rows are still to be collected."""
+    """A statement that is understood; its rows are still to be fetched."""
 
     base: IcebergTable
     source: pa.Schema
@@ -93,9 +93,9 @@ class FewRows:
         """Merge; False where that is left to Spark after all. `Overtaken` when others changed the table meanwhile."""
         from penstock.spark.write.write_job import nullable_columns
 
-        given = rows.select(*nullable_columns(rows).values()).toArrow()
+        fetched = rows.select(*nullable_columns(rows).values()).toArrow()
         columns = {
-            field.name: as_shown(given.column(i).combine_chunks(), field.type) for i, field in enumerate(self.source)
+            field.name: as_shown(fetched.column(i).combine_chunks(), field.type) for i, field in enumerate(self.source)
         }
         source = pa.table(columns, schema=self.source)
         base, keys = self.base, keys_of(source, self.keys)
@@ -160,10 +160,10 @@ def source_schema(json_schema: str) -> pa.Schema | None:
     from penstock.spark.write.write_job import arrow_schema
 
     try:
-        given = arrow_schema(StructType.fromJson(json.loads(json_schema)).toNullable())
+        columns = arrow_schema(StructType.fromJson(json.loads(json_schema)).toNullable())
     except SchemaError:
         return None
-    return pa.schema([pa.field(field.name, normalize(field.type)) for field in given])
+    return pa.schema([pa.field(field.name, normalize(field.type)) for field in columns])
 
 
 def most_rows() -> tuple[int, int]:

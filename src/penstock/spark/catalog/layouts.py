@@ -57,9 +57,11 @@ def layout(
 def _check_flat(name: str, table: HiveTable) -> None:
     """Refuse directories of partitions that the statement does not name."""
     entries = table.storage.entries(table.storage.path)
-    found = [each for i, each in enumerate(entries.names) if entries.entry(i).is_directory and not is_hidden(each)]
-    if found:
-        message = f"CREATE TABLE {name}: {table.root_url} has directories, such as {min(found)}"
+    directories = [
+        each for i, each in enumerate(entries.names) if entries.entry(i).is_directory and not is_hidden(each)
+    ]
+    if directories:
+        message = f"CREATE TABLE {name}: {table.root_url} has directories, such as {min(directories)}"
         raise LakeError(message, hint="write PARTITIONED BY with the columns of directories")
 
 

@@ -51,28 +51,30 @@ class SessionCatalog:
 
     def table(self, name: str) -> StoredTable:
         """The table of a name; an error where there is none, or where it is none of files."""
-        told = self._ask(name, "table", name)
-        if "foreign" in told:
+        answer = self._ask(name, "table", name)
+        if "foreign" in answer:
             hint = "name a table of the session catalog: database.table"
-            raise LakeError(f"{name} is a table of the catalog {told['foreign']!r}", hint=hint)
-        if "missing" in told:
-            raise TableNotFoundError(f"no table {told['missing']} in Spark's session catalog", hint="see SHOW TABLES")
-        if told["kind"] == "VIEW":
+            raise LakeError(f"{name} is a table of the catalog {answer['foreign']!r}", hint=hint)
+        if "missing" in answer:
+            raise TableNotFoundError(f"no table {answer['missing']} in Spark's session catalog", hint="see SHOW TABLES")
+        if answer["kind"] == "VIEW":
             hint = "open the tables that it reads, or use spark.table"
-            raise LakeError(f"{told['name']} is a view, which has no files of its own", hint=hint)
-        return _stored_table(told)
+            raise LakeError(f"{answer['name']} is a view, which has no files of its own", hint=hint)
+        return _stored_table(answer)
 
     def partitions(self, table: StoredTable, tests: Sequence[Test]) -> StoredPartitions:
         """The partitions that pass all tests, or all."""
-        asked = [{"column": test.column, "op": test.op, "values": plain_values(test.values)} for test in tests]
-        told = self._ask(table.name, "partitions", *table.parts, json.dumps(asked))
-        stored = [_stored(json.loads(text)) for text in told["stored"]]
-        missing = next((i for i, place in enumerate(told["locations"]) if place is None), None)
+        requested = [{"column": test.column, "op": test.op, "values": plain_values(test.values)} for test in tests]
+        answer = self._ask(table.name, "partitions", *table.parts, json.dumps(requested))
+        stored = [_stored(json.loads(text)) for text in answer["stored"]]
+        missing = next((i for i, place in enumerate(answer["locations"]) if place is None), None)
         if missing is not None:
-            values = ", ".join(str(texts[missing]) for texts in told["texts"])
+            values = ", ".join(str(texts[missing]) for texts in answer["texts"])
             raise LakeError(f"{table.name}: the metastore has no location of partition ({values})")
-        texts = [_texts(values) for values in told["texts"]]
-        return StoredPartitions(texts, told["locations"], told["kinds"], stored, told["total"], told.get("problem"))
+        texts = [_texts(values) for values in answer["texts"]]
+        return StoredPartitions(
+            texts, answer["locations"], answer["kinds"], stored, answer["total"], answer.get("problem")
+        )
 
     def databases(self) -> list[str]:
         """The names of all databases."""
@@ -102,28 +104,28 @@ def _cause(error: Exception) -> str:
     return one_line(error if cause is None else cause.getMessage() or cause.getClass().getName())
 
 
-def _stored_table(told: dict[str, Any]) -> StoredTable:
+def _stored_table(answer: dict[str, Any]) -> StoredTable:
     none = pa.schema([])
     table = StoredTable(
-        told["name"],
-        (told["database"], told["table"]),
-        told["provider"],
-        told["location"] or "",
+        answer["name"],
+        (answer["database"], answer["table"]),
+        answer["provider"],
+        answer["location"] or "",
         none,
         none,
-        _stored(told["stored"]),
-        told["tracked"],
-        properties=told["properties"],
+        _stored(answer["stored"]),
+        answer["tracked"],
+        properties=answer["properties"],
     )
     stored_format(table)  # one that is refused may have any columns
-    for column in told["columns"]:
+    for column in answer["columns"]:
         _check_column(table.name, column)
-    by = {name.lower() for name in told["partitionBy"]}
+    by = {name.lower() for name in answer["partitionBy"]}
     return replace(
         table,
-        columns=_schema(table.name, [column for column in told["columns"] if column["name"].lower() not in by]),
-        partition_columns=_schema(table.name, [column for column in told["columns"] if column["name"].lower() in by]),
-        comments={column["name"]: column["comment"] for column in told["columns"] if column["comment"]},
+        columns=_schema(table.name, [column for column in answer["columns"] if column["name"].lower() not in by]),
+        partition_columns=_schema(table.name, [column for column in answer["columns"] if column["name"].lower() in by]),
+        comments={column["name"]: column["comment"] for column in answer["columns"] if column["comment"]},
     )
 
 
@@ -146,8 +148,8 @@ def _schema(table: str, columns: Sequence[dict[str, Any]]) -> pa.Schema:
         raise LakeError(f"{table} has columns that are not supported: {error}", hint="use spark.table") from None
 
 
-def _stored(told: dict[str, Any]) -> Stored:
-    return Stored(told["serde"], tuple(sorted(told["options"].items())))
+def _stored(answer: dict[str, Any]) -> Stored:
+    return Stored(answer["serde"], tuple(sorted(answer["options"].items())))
 
 
 def _texts(values: Sequence[str | None]) -> pa.Array:

@@ -252,13 +252,13 @@ class Walk:
         """Refuse files whose names tell another format than that of the layout."""
         expected, other = self.file_format, "the layout"
         for path in paths:
-            told, place = format_by_name(path), self.lister.storage.url_of(path)
-            if told is None or told == expected:  # a feed in another process has a copy
+            file_format, place = format_by_name(path), self.lister.storage.url_of(path)
+            if file_format is None or file_format == expected:  # a feed in another process has a copy
                 continue
             if expected is not None:
-                hint = f"move it out of the table's directory, or open its files alone with format={told.name!r}"
-                raise LayoutError(f"{place} is {told.title}, and {other} is {expected.title}", hint=hint)
-            expected, other = told, place
+                hint = f"move it out of the table's directory, or open its files alone with format={file_format.name!r}"
+                raise LayoutError(f"{place} is {file_format.title}, and {other} is {expected.title}", hint=hint)
+            expected, other = file_format, place
 
     def _too_deep(self, entry: Entry, where: str) -> LayoutError:
         place = self.lister.storage.url_of(f"{where}/{entry.name}")

@@ -43,7 +43,8 @@ class Places(Storage):
 
     @cached_property
     def filesystem(self) -> NoReturn:
-        raise NotImplementedError("each place has its own")
+        """There is no single one: `entries` and `open` go to the storage of each place, and nothing else is called."""
+        raise NotImplementedError("each place has a file system of its own")
 
     def shown(self, path: str) -> str:
         place = self._of(path)
