@@ -52,6 +52,15 @@ KEYS: dict[str, tuple[list[Any], list[Any], list[int]]] = {
 }
 
 
+def test_an_update_to_a_map_or_a_list_may_match_no_row_of_a_file(tmp_path: Path, mode: dict[str, str]) -> None:
+    table = managed_table(tmp_path, "id int, m map<string, int>, l array<int>", properties=mode)
+    table.append(pa.table({"id": pa.array([1, 3], pa.int32())}))
+    assert table.update({"m": {"a": 1}, "l": [2]}, where="id = 2").rows_added == 0
+    table.update({"m": {"a": 1}, "l": [2]}, where="id = 3")
+    assert rows_of(table, "id", "l") == [(1, None), (3, [2])]
+    assert table.arrow("id = 3")["m"].to_pylist() == [[("a", 1)]]
+
+
 @pytest.mark.parametrize("kind", KEYS)
 def test_keys_meet_by_their_values(tmp_path: Path, mode: dict[str, str], kind: str) -> None:
     own, others, met = KEYS[kind]

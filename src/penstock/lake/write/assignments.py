@@ -53,6 +53,8 @@ class Assignments:
     def _column(self, value: Expr | pa.Scalar, kind: pa.DataType, rows: pa.Table) -> pa.Array:
         if isinstance(value, Expr):
             return convert(values_of(value, rows, self.zone), kind)
+        if not rows.num_rows:  # Arrow repeats a list or a map once or more
+            return pa.nulls(0, value.type)
         return pa.repeat(value, rows.num_rows)
 
 
