@@ -6,14 +6,16 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from tests.fuzz.cells import Cell, all_cells, zoned_cells
+from tests.fuzz.hive_case import FLAVOURS
 from tests.fuzz.managed_case import MODES, STEPS, VARIETIES
 
 ZONES = ("UTC", "America/New_York", "Pacific/Apia", "Asia/Kolkata", "Australia/Lord_Howe")
 _READS = ("plan", "arrow", "where", "sql", "join", "sql join", "rows", "sql rows", "stream")
 _EXACT = ("count", "extremes")
-LIFE = ("append", *STEPS, *MODES.values(), "time travel")
+LIFE = ("append", "adopt", *STEPS, *MODES.values(), "time travel")
 PATHS = {
-    "hive": _READS,
+    **dict.fromkeys(FLAVOURS, _READS),
+    "metastore": tuple(path for path in _READS if path != "stream"),
     "iceberg": (*_READS, *_EXACT),
     "managed": (*_READS, *_EXACT, *LIFE),
     "memory": ("plan", "arrow"),

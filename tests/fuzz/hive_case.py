@@ -1,115 +1,114 @@
-"""Rows as Hive directories: partition columns of any type, several levels, files named by any writer."""
+"""Rows as a Hive layout of some flavour: files of a format, columns united by their names, a table of a metastore."""
 
 from __future__ import annotations
 
-import datetime as dt
-import math
 from pathlib import Path
 from random import Random
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 import penstock
 from penstock.expr.types import type_name
-from tests.fixtures.hive_writer import NULL, escape, write_file
-from tests.fuzz.layout import Layout, ids_of
-from tests.fuzz.literals import clock_text, date_text
+from tests.fuzz.file_kinds import STORABLE, FileKind, as_spark_reads, draw_kind
+from tests.fuzz.hive_directories import pieces
+from tests.fuzz.layout import Layout
+from tests.fuzz.metastore_case import table_in_metastore
 from tests.fuzz.predicates import quote
-from tests.fuzz.rows import Rows, physical
-from tests.fuzz.values import TIMESTAMP, digits
+from tests.fuzz.rows import ID, Rows
+from tests.fuzz.session import Sessions
 
 NAME = "raw.declared"
-_UTC = ZoneInfo("UTC")
-_SMALLEST = 2.0**-126
-_NAMES = ("part-{}.parquet", "{:06d}_0", "data {}.parq", "part-{}.snappy.parquet")
-_PARTITIONABLE = ("boolean", "tinyint", "smallint", "int", "bigint", "string", "date", "timestamp", "timestamp_ntz")
-_PARTITIONABLE += ("decimal(9,2)", "decimal(18,6)", "decimal(38,10)", "decimal(38,0)", "float", "double")
+FLAVOURS = ("hive", "orc", "united", "csv", "metastore", "json", "avro", "text")
+_IN_METASTORE = ("parquet", "orc", "csv", "json")
+_NAMED_BY_SQL = ("boolean", "int", "bigint", "string", "date")
+PARTITIONABLE = (*_NAMED_BY_SQL, "tinyint", "smallint", "timestamp", "timestamp_ntz", "float", "double")
+PARTITIONABLE += ("decimal(9,2)", "decimal(18,6)", "decimal(38,10)", "decimal(38,0)")
 
 
-def hive_layout(rng: Random, rows: Rows, root: Path, zone: str) -> Layout:
-    """A layout whose partition columns are constant in each group, as far as directories can say them."""
-    candidates = [name for name, t in rows.types.items() if t in _PARTITIONABLE]
-    keys = rng.sample(candidates, min(len(candidates), rng.choice([1, 1, 2, 3])))
-    files: dict[str, frozenset[int]] = {}
-    names = _NAMES if rng.random() < 0.2 else _NAMES[:1]
-    for number, (folders, part) in enumerate(_pieces(rows, keys, zone)):
-        name = rng.choice(names).format(number)
-        path = write_file(root.joinpath(*folders, name), part.drop_columns(keys), **_writing(rng))
-        files[str(path)] = ids_of(str(path))
-    data = pa.schema([f for f in rows.table.schema if f.name not in keys])
-    by = ", ".join(f"{quote(key)} {type_name(rows.table.schema.field(key).type)}" for key in keys)
-    table = penstock.hive(root, by, data, timezone=zone, cache_seconds=rng.choice([0, 3600, 3600]))
-    live = frozenset().union(*files.values())
-    lake = penstock.connect(root.with_name("lake of hive"), timezone=zone)
-    lake.register(NAME, table)
-    return Layout("hive", table, files, live, f"hive by {by}", lake, NAME, operations=["write"])
+def hive_layout(
+    rng: Random, rows: Rows, root: Path, zone: str, sessions: Sessions, flavour: str = "hive"
+) -> tuple[Layout, Rows]:
+    """A layout, and the rows as plain Spark reads them in its files.
 
-
-def _writing(rng: Random) -> dict[str, Any]:
-    return {
-        "row_group_size": rng.choice([2, 1000]),
-        "use_dictionary": rng.random() < 0.5,
-        "write_page_index": rng.random() < 0.3,
-    }
-
-
-def _pieces(rows: Rows, keys: list[str], zone: str) -> list[tuple[tuple[str, ...], pa.Table]]:
-    """The rows of each group and each combination of partition values, with the names of its directories.
-
-    A row whose value no directory can hold unchanged is left out.
+    Partition columns are constant in each group, as far as directories can say them.
     """
-    pieces = []
-    for group in rows.groups():
-        columns = [_texts(group.column(key), zone) for key in keys]
-        positions: dict[tuple[str, ...], list[int]] = {}
-        for i, texts in enumerate(zip(*columns, strict=True)):
-            if all(text is not None for text in texts):
-                folders = tuple(f"{escape(key)}={text}" for key, text in zip(keys, texts, strict=True))
-                positions.setdefault(folders, []).append(i)
-        pieces += [(folders, group.take(pa.array(chosen))) for folders, chosen in positions.items()]
-    return pieces
+    kind = draw_kind(rng, _format(rng, flavour, rows))
+    keys = _keys(rng, rows, flavour)
+    files: dict[str, frozenset[int]] = {}
+    folders: dict[tuple[str, ...], Path] = {}
+    for number, (levels, part) in enumerate(pieces(rows, keys, zone)):
+        if flavour == "text":
+            part = part.filter([_is_line(text) for text in part.column(_text_column(rows)).to_pylist()])
+        stored = part.drop_columns(keys)
+        if flavour == "united":
+            stored = _differing(rng, stored) if number else stored
+            levels = tuple(rng.sample(levels, len(levels)))
+        folder = root / str(len(folders)) if flavour == "metastore" else root.joinpath(*levels)
+        if part.num_rows:
+            path = kind.write(rng, folders.setdefault(levels, folder), number, stored)
+            files[str(path)] = frozenset(part.column(ID).to_pylist())
+    columns = [name for name in rows.table.schema.names if name not in keys]
+    if kind.format not in ("parquet", "text"):  # a line of text is what it is
+        rows = as_spark_reads(sessions.judge, kind, rows, files, columns)
+    if flavour == "metastore":
+        name = table_in_metastore(sessions, kind, rows.table.schema, keys, folders)
+        table: Any = penstock.spark_table(sessions.judged, name)
+        lake: Any = penstock.spark_catalog(sessions.judged)
+    else:
+        by = ", ".join(f"{quote(key)} {type_name(rows.table.schema.field(key).type)}" for key in keys)
+        schema = None if flavour == "united" else rows.table.select(columns).schema
+        table, name = _declared(rng, root, by, schema, kind, zone), NAME
+        lake = penstock.connect(root.with_name("lake of hive"), timezone=zone)
+        lake.register(name, table)
+    live = frozenset().union(*files.values())
+    description = f"{flavour}, {kind}, by {keys}"
+    return Layout("hive", table, files, live, description, lake, name, flavour=flavour, operations=["write"]), rows
 
 
-def _texts(values: pa.ChunkedArray, zone: str) -> list[str | None]:
-    """The directory's text of each value; None where there is none that means the same."""
-    t = values.type
-    texts = []
-    for value in physical(values):
-        text = NULL if value is None else _text(value, t, zone)
-        texts.append(text if text in (None, NULL) else escape(str(text)))
-    return texts
+def _format(rng: Random, flavour: str, rows: Rows) -> str:
+    if flavour == "metastore":
+        return rng.choice([each for each in _IN_METASTORE if STORABLE[each].issuperset(rows.types.values())])
+    return "parquet" if flavour in ("hive", "united") else flavour
 
 
-def _text(value: Any, t: pa.DataType, zone: str) -> str | None:
-    if pa.types.is_boolean(t):
-        return str(value).lower()
-    if pa.types.is_floating(t):
-        if not math.isfinite(value):
-            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-        if t == pa.float32() and 0 < abs(value) < _SMALLEST:
-            return None  # Penstock reads no text as one of the smallest floats, and refuses the directory
-        return repr(float(value)) if t == pa.float64() else str(pc.cast(pa.scalar(value, t), pa.string()).as_py())
-    if pa.types.is_decimal(t):
-        return f"{digits(value, t.scale):f}"
-    if pa.types.is_string(t):
-        # Hive has no name for the empty text, a file system none of more than 255 bytes; Penstock refuses controls.
-        return value if value.isprintable() and 0 < len(escape(value).encode()) < 200 and value != NULL else None
-    if pa.types.is_date(t):
-        return date_text(value)
-    if pa.types.is_timestamp(t):
-        return _clock(value, zone if t == TIMESTAMP else "UTC")
-    return str(value)
+def _keys(rng: Random, rows: Rows, flavour: str) -> list[str]:
+    if flavour == "text":
+        return [name for name in rows.table.schema.names if name != _text_column(rows)]
+    possible = _NAMED_BY_SQL if flavour == "metastore" else PARTITIONABLE
+    candidates = [name for name, t in rows.types.items() if t in possible]
+    return rng.sample(candidates, min(len(candidates), rng.choice([1, 1, 2, 3])))
 
 
-def _clock(micros: int, zone: str) -> str | None:
-    """The reading on the zone's clock, unless the clock shows it twice or Python's zones may differ from Java's."""
-    if not -2_208_988_800 * 10**6 < micros < 2_000_000_000 * 10**6:
-        return None if zone != "UTC" or date_text(micros // 86_400_000_000) is None else clock_text(micros)
-    moment = dt.datetime(1970, 1, 1, tzinfo=_UTC) + dt.timedelta(microseconds=micros)
-    reading = moment.astimezone(ZoneInfo(zone))
-    if reading.replace(fold=0).utcoffset() != reading.replace(fold=1).utcoffset():
-        return None
-    return reading.replace(tzinfo=None).isoformat(" ", timespec="microseconds")
+def _text_column(rows: Rows) -> str:
+    return next(name for name, t in rows.types.items() if t == "string")
+
+
+def _is_line(text: str | None) -> bool:
+    return text is not None and "\n" not in text and "\r" not in text
+
+
+def _declared(rng: Random, root: Path, by: str, schema: pa.Schema | None, kind: FileKind, zone: str) -> Any:
+    cache = rng.choice([0, 3600, 3600])
+    if schema is None:
+        return penstock.hive(root, by, union_by_name=True, timezone=zone, cache_seconds=cache)
+    return penstock.hive(root, by, schema, format=kind.format, options=kind.options, timezone=zone, cache_seconds=cache)
+
+
+def _differing(rng: Random, rows: pa.Table) -> pa.Table:
+    """Rows of a later file: without some columns that are all NULL, with narrower integers, in another order."""
+    for place, column in reversed([*enumerate(rows.columns)]):
+        name = rows.schema.names[place]
+        narrow = [t for t in (pa.int16(), pa.int32()) if pa.types.is_integer(column.type) and _fits(column, t)]
+        if column.null_count == len(column) and rng.random() < 0.5:
+            rows = rows.drop_columns([name])
+        elif narrow and rng.random() < 0.3:
+            rows = rows.set_column(place, name, column.cast(rng.choice(narrow)))
+    return rows.select(rng.sample(rows.schema.names, rows.num_columns))
+
+
+def _fits(column: pa.ChunkedArray, t: pa.DataType) -> bool:
+    largest = 1 << (t.bit_width - 1)
+    return column.type.bit_width > t.bit_width and all(
+        value is None or -largest <= value < largest for value in column.to_pylist()
+    )

@@ -26,6 +26,12 @@ class Layout:
     name: str = ""
     catalog: str = ""  # under which Spark knows the lake
     operations: list[str] = field(default_factory=list)
+    flavour: str = ""  # of a Hive layout
+
+    @property
+    def label(self) -> str:
+        """Its kind, or the flavour of a Hive layout."""
+        return self.flavour or self.kind
 
     @property
     def sql_name(self) -> str:

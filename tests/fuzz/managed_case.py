@@ -21,6 +21,7 @@ from penstock.lake.create import iceberg_schema
 from penstock.lake.write.write_result import WriteResult
 from tests.fixtures.managed_tables import live_rows, local
 from tests.fuzz import history_steps, python_steps, row_steps, schema_steps, sql_steps
+from tests.fuzz.adopted_case import GrowingTree
 from tests.fuzz.checks import Checked, Outcome, compare_content, guarded
 from tests.fuzz.layout import Layout
 from tests.fuzz.literals import literal
@@ -41,6 +42,11 @@ STEPS: dict[str, Callable[[Situation], Step]] = {
     **schema_steps.STEPS,
     **history_steps.STEPS,
 }
+ADOPTED = 0.25  # of the tables are made of a tree of files
+# A rollback makes files new again, and a tree does not fit a table with other partition fields.
+NOT_ADOPTED_AFTER = {"rollback", "tag", *(name for name in STEPS if name.endswith("partition field"))}
+# The name of a column is not free again as long as a file is read by its names.
+NOT_OF_ADOPTED = {"drop column", "widen column", "merge schema"}
 DRAWN = 17  # steps of one life
 VARIETIES = ("plain", "coalesced", "shredded", "evolved")
 # Steps that say in delete files which rows are gone, where the mode of their command is merge on read.
@@ -63,6 +69,8 @@ class Life:
     judge: Any
     certain: Sequence[tuple[str, frozenset[int]]]  # conditions, and the rows that match
     note: Note
+    lake: Any
+    tree: GrowingTree | None = None  # what the table was made of
     live: set[int] = field(default_factory=set)
     events: list[str] = field(default_factory=list)
     operations: set[str] = field(default_factory=set)
@@ -76,6 +84,14 @@ class Life:
         if ids and not self.is_wrong:
             rows = self.rows.take(sorted(ids))
             self._do("append", Step("", self.live | ids, lambda: self.table.append(rows)))
+
+    def adopt(self, ids: set[int]) -> None:
+        """Rows as files of the tree that the table was made of."""
+        tree, lake = self.tree, self.lake
+        if tree is None or self.operations & NOT_ADOPTED_AFTER:
+            self.append(ids)
+        elif ids and not self.is_wrong:
+            self._do("adopt", Step("", self.live | tree.grow(ids), lambda: tree.adopt(lake, NAME)))
 
     def take(self, what: str) -> None:
         """Draw a step of this kind, and do it; not after a wrong one, for then the table has other rows."""
@@ -217,7 +233,17 @@ def managed_layout(
     schema = _with_uuids(rows) if rng.random() < 0.5 else rows.table.schema
     properties = {"format-version": rng.choice(["1", "2", "2", "2"])}
     properties |= {mode_of(command): rng.choice([ON_READ, ON_WRITE]) for command in COMMANDS}
-    table = lake.create_table(NAME, schema, by, coalesce=coalesced or None, shred=shred or None, properties=properties)
+    rules: dict[str, Any] = {"coalesce": coalesced or None, "shred": shred or None, "properties": properties}
+    groups = rows.groups()
+    parts = [{i for group in groups[n::3] for i in group.column(ID).to_pylist()} for n in range(3)]
+    tree = GrowingTree(rng, rows, root.with_name(f"{root.name} tree"), zone) if rng.random() < ADOPTED else None
+    first = tree.grow(parts[0]) if tree is not None else set()
+    if tree is not None and first:
+        by, schema, rules["coalesce"] = tree.keys, rows.table.schema, tree.keys[:1] or None
+        tree.adopt(lake, NAME, **rules)
+        table = lake.table(NAME)
+    else:
+        tree, table = None, lake.create_table(NAME, schema, by, **rules)
     for session in (sessions.judged, sessions.judge):
         view_of(session, rows.table, root / "rows.parquet")
     certain = [
@@ -226,14 +252,13 @@ def managed_layout(
         if isinstance(a := answers[p.text], Answer) and not a.raised.any()
     ]
     sql = Statements(sessions.judged, sessions.attach(lake), NAME)
-    life = Life(table, rows, rng, sql, sessions.judge, certain, note)
-    life.events.append(f"partition by {by}, coalesce {coalesced}, shred {shred}, {properties}")
+    life = Life(table, rows, rng, sql, sessions.judge, certain, note, lake, tree, first)
+    life.events.append(f"{'adopted, ' * (tree is not None)}partition by {by}, {rules}")
     life.events[0] += ", uuid" * (schema is not rows.table.schema)
-    groups = rows.groups()
-    parts = [{i for group in groups[n::3] for i in group.column(ID).to_pylist()} for n in range(3)]
-    drawn = rng.sample([*STEPS, "compact", "compact", "delete"], DRAWN)
+    possible = [step for step in STEPS if tree is None or step not in NOT_OF_ADOPTED]
+    drawn = rng.sample([*possible, "compact", "compact", "delete"], DRAWN)
     for number, part in enumerate(parts):
-        life.append(_free(life, part))
+        life.adopt(_free(life, part))
         for what in drawn[number :: len(parts)]:
             life.take(what)
     missing = _free(life, set(range(rows.keys)))

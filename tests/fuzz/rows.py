@@ -83,11 +83,18 @@ def arrow_type(name: str) -> pa.DataType:
 
 
 def draw_rows(
-    rng: Random, types: Sequence[str], zone: str, groups: int, *, with_variants: bool = False, most: int = 7
+    rng: Random,
+    types: Sequence[str],
+    zone: str,
+    groups: int,
+    *,
+    with_variants: bool = False,
+    odd_names: bool = True,
+    most: int = 7,
 ) -> Rows:
-    """Rows with a key and one column of each type or more."""
+    """Rows with a key and one column of each type or more; some names need quotes, where they may be odd."""
     sizes = [rng.randrange(1, most + 1) for _ in range(groups)]
-    names, keys = _names(rng, types), pa.array(range(sum(sizes)), pa.int64())
+    names, keys = _names(rng, types, odd_names), pa.array(range(sum(sizes)), pa.int64())
     arrays = [keys, keys]
     for name in names.values():
         parts = [_part(rng, name, zone, size) for size in sizes]
@@ -119,12 +126,12 @@ def _variant(table: pa.Table, number: int, changing: Sequence[str], pattern: int
     return table
 
 
-def _names(rng: Random, types: Sequence[str]) -> dict[str, str]:
-    """Names of columns, some that need quotes; a shuffled order."""
+def _names(rng: Random, types: Sequence[str], odd: bool) -> dict[str, str]:
+    """Names of columns in a shuffled order."""
     names = {}
     for i, t in enumerate(rng.sample(list(types), len(types))):
         plain = f"c{i}" if rng.random() < 0.7 else f"C{i}_{t.split('(')[0].split()[0]}"
-        names[rng.choice(_ODD_NAMES).format(plain) if rng.random() < 0.1 else plain] = t
+        names[rng.choice(_ODD_NAMES).format(plain) if rng.random() < 0.1 and odd else plain] = t
     return names
 
 

@@ -19,7 +19,7 @@ from tests.fuzz import checks, oracle
 from tests.fuzz.cells import Cell
 from tests.fuzz.checks import Checked, Outcome, compare_content, guarded
 from tests.fuzz.coverage import Coverage
-from tests.fuzz.hive_case import hive_layout
+from tests.fuzz.hive_case import FLAVOURS, hive_layout
 from tests.fuzz.iceberg_case import iceberg_layout
 from tests.fuzz.layout import Layout
 from tests.fuzz.managed_case import managed_layout
@@ -124,17 +124,18 @@ class Run:
         """Everything that the questions of a world need; removed afterwards."""
         place = self.root / f"world{world.number}"
         self.sessions.set_up(world.zone)
-        flat = oracle.flat_copy(self.sessions.judge, world.rows.table, place / "flat.parquet")
-        try:
+        with contextlib.ExitStack() as ending, warnings.catch_warnings():
+            ending.callback(shutil.rmtree, place, ignore_errors=True)
+            warnings.simplefilter("ignore", PenstockWarning)
+            layouts: list[Layout] = []
+            if "hive" in world.kinds:  # first: what its files hold may be other rows than were drawn
+                world, *layouts = self._hive(world, place)
+            flat = oracle.flat_copy(self.sessions.judge, world.rows.table, place / "flat.parquet")
+            ending.callback(flat.unpersist)
             answers = oracle.ask(flat, world.predicates)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", PenstockWarning)
-                layouts = tuple(self.layout(world, kind, place, answers) for kind in world.kinds)
-                memory = memory_layout(world.rng("memory"), world.rows, world.zone)
-                yield Prepared(world, flat, answers, layouts, memory)
-        finally:
-            flat.unpersist()
-            shutil.rmtree(place, ignore_errors=True)
+            layouts += [self.layout(world, kind, place, answers) for kind in world.kinds if kind != "hive"]
+            memory = memory_layout(world.rng("memory"), world.rows, world.zone)
+            yield Prepared(world, flat, answers, tuple(layouts), memory)
 
     def ask_core(
         self, prepared: Prepared, only: int | None = None, end: float = float("inf"), stop: bool = False
@@ -149,12 +150,17 @@ class Run:
                 for layout in (*prepared.layouts, *memory):
                     self._ask(prepared.world, layout, number, predicate, prepared.answers[predicate.text])
 
+    def _hive(self, world: World, place: Path) -> tuple[World, Layout]:
+        """A Hive layout, and the world with the rows that plain Spark reads in its files."""
+        rng = world.rng("layout hive")
+        layout, rows = hive_layout(rng, world.rows, place / "hive", world.zone, self.sessions, world.flavour)
+        return replace(world, rows=rows), replace(layout, catalog=self.sessions.attach(layout.lake))
+
     def layout(self, world: World, kind: str, place: Path, answers: dict[str, Answer | str]) -> Layout:
-        """A table under test, which Spark knows by a name too."""
+        """An Iceberg or a managed table under test, which Spark knows by a name too."""
         rng = world.rng(f"layout {kind}")
-        if kind != "managed":
-            make = hive_layout if kind == "hive" else iceberg_layout
-            plain = make(rng, world.rows, place / kind, world.zone)
+        if kind == "iceberg":
+            plain = iceberg_layout(rng, world.rows, place / kind, world.zone)
             return plain if plain.lake is None else replace(plain, catalog=self.sessions.attach(plain.lake))
         steps: list[tuple[str, str, Checked, Sequence[str]]] = []
         layout = managed_layout(
@@ -215,7 +221,10 @@ class Run:
     def _streams(self, world: World, layout: Layout) -> bool:
         """Whether a layout is streamed: each takes many seconds, so only one of a world is, in every other world."""
         place = world.number // len(KINDS)
-        return layout.kind == world.kinds[place % len(world.kinds)] and place % 2 == 0
+        if layout.flavour == "metastore":
+            return False  # a stream's process has no session to ask
+        turn = place + place // len(FLAVOURS)  # each flavour, too
+        return layout.kind == world.kinds[place % len(world.kinds)] and turn % 2 == 0
 
     def _ask(self, world: World, layout: Layout, number: int, predicate: Predicate, answer: Answer | str) -> None:
         if isinstance(answer, str):
@@ -254,14 +263,14 @@ class Run:
         outcome, message = checked
         self.coverage.outcomes[outcome.value] += 1
         if outcome is Outcome.RIGHT:
-            self.coverage.paths[layout.kind, path] += 1
-            self.coverage.operations.update((layout.kind, operation, path) for operation in layout.operations)
+            self.coverage.paths[layout.label, path] += 1
+            self.coverage.operations.update((layout.label, operation, path) for operation in layout.operations)
         elif outcome is Outcome.REFUSED:
             self.refusals[f"{path}: {message[:70]}"] += 1
         elif (path, case) not in self.known:
             description = f"{layout.description}, {world.zone}"
             case += self._option(world.only)
-            self.failures.append(Failure(case, f"{layout.kind} {path}", text, message, description, self.seed))
+            self.failures.append(Failure(case, f"{layout.label} {path}", text, message, description, self.seed))
 
     def _option(self, cells: Sequence[Cell]) -> str:
         size = f" --size {self.size}" if self.size != CELLS else ""

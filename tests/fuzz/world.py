@@ -12,6 +12,8 @@ from random import Random
 
 from tests.fuzz.cells import Call, Cell, all_cells, law_of, lawful_calls, zoned_cells
 from tests.fuzz.coverage import ZONES
+from tests.fuzz.file_kinds import STORABLE
+from tests.fuzz.hive_case import FLAVOURS
 from tests.fuzz.predicates import Generator, Predicate
 from tests.fuzz.rows import Rows, draw_rows
 from tests.fuzz.values import NESTED_UUIDS, TYPES, UUID
@@ -23,7 +25,7 @@ ZONED = 20  # more of those that depend on the zone
 LAWFUL = 25  # more of those that let bounds travel
 INTRICATE = 25  # and of those whose laws have a slack or follow the clock
 OF_CLOCK = 30  # for each column of timestamps
-_HIVE_ONLY = ("tinyint", "smallint")
+_HIVE_ONLY = frozenset({"tinyint", "smallint"})
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class World:
     zone: str
     rows: Rows
     predicates: tuple[Predicate, ...]
+    flavour: str = "hive"  # of its Hive layout
     only: tuple[Cell, ...] = ()
 
     def rng(self, purpose: str) -> Random:
@@ -54,8 +57,11 @@ def draw_world(
     wanted = [*only] * TRIES or _slice(seed, number, cells)
     types = list(dict.fromkeys([*(cell.type for cell in wanted), *_more_types(rng, is_hive), "timestamp", "date"]))
     wanted += rng.sample([cell for cell in zoned_cells() if cell.type in types], ZONED)
-    kept = [t for t in types if is_hive or t not in _HIVE_ONLY]
-    rows = draw_rows(rng, kept, zone, groups=rng.randrange(8, 16), with_variants="managed" in kinds)
+    flavour = FLAVOURS[(number // len(KINDS)) % len(FLAVOURS)] if is_hive and not only else "hive"
+    storable = STORABLE.get(flavour, frozenset(types)) - (frozenset() if is_hive else _HIVE_ONLY)
+    kept = [t for t in types if t in storable] + ["string"] * (flavour == "text")
+    with_variants = "managed" in kinds
+    rows = draw_rows(rng, kept, zone, rng.randrange(8, 16), with_variants=with_variants, odd_names=flavour != "avro")
     generator = Generator(rng, rows)
     predicates = [generator.of_cell(cell) for cell in wanted if rows.of_type(cell.type)]
     predicates += _of_laws(rng, generator)
@@ -65,7 +71,7 @@ def draw_world(
     predicates += [generator.of_column(column) for column in rows.types for _ in range(2)]
     predicates += [generator.nested() for _ in range(trees // 2)]
     predicates += [generator.tree(rng.choice([1, 2, 3])) for _ in range(trees)]
-    return World(seed, number, kinds, zone, rows, tuple(predicates), tuple(only))
+    return World(seed, number, kinds, zone, rows, tuple(predicates), flavour, tuple(only))
 
 
 def _of_laws(rng: Random, generator: Generator) -> list[Predicate]:
