@@ -87,6 +87,9 @@ def _source_of_bounds(fact: Bounds) -> Source | None:
         if low is None or high is None:
             return None
         lower, upper = low[0], high[1]
+        if transform.wraps(source):  # what lies behind an end that is not known may be values of the other end
+            known = pc.and_(lower.is_valid(), upper.is_valid())
+            lower, upper = (pc.if_else(known, end, pa.scalar(None, end.type)) for end in (lower, upper))
     nan = fact.may_be_nan if is_float(lower.type) else None
     return Source(lower, upper, None, fact.may_be_value, fact.may_be_null, nan, False)
 

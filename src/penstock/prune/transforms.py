@@ -125,6 +125,10 @@ class Transform:
         lows, highs = [end(low, 0) for low, _ in ranges], [end(high, 1) for _, high in ranges]
         return to_arrow(lows, source), to_arrow(highs, source)
 
+    def wraps(self, source: pa.DataType) -> bool:
+        """Whether results may leave their type at one end, and come in again at the other."""
+        return False
+
     def texts(self, values: pa.Array) -> list[str] | None:
         """Partition values for people; None where the values themselves are what people read."""
         return None
@@ -186,6 +190,9 @@ class Truncate(Ordered):
 
     def result_type(self, source: pa.DataType) -> pa.DataType:
         return source
+
+    def wraps(self, source: pa.DataType) -> bool:
+        return is_integer(source)
 
     def _wrapped(self, interval: Interval, source: pa.DataType) -> Iterator[Interval]:
         """`truncate[10]` of the smallest int, -2147483648, is -2147483650, which is 2147483646 in 32 bits."""
@@ -280,6 +287,9 @@ class Hour(Period):
     """Hours since 1970; 64 bits of microseconds hold moments more than 2^31 hours away, whose hours wrap around."""
 
     aliases, unit = ("hours",), "h"
+
+    def wraps(self, source: pa.DataType) -> bool:
+        return True
 
     def _wrapped(self, interval: Interval, source: pa.DataType) -> Iterator[Interval]:
         low, high = interval
