@@ -20,7 +20,7 @@ from tests.interop.iceberg_judge import IcebergJudge
 from tests.interop.managed_written import runtime_on
 from tests.interop.test_iceberg_judges import Rows, as_rows, by_spark
 
-pytestmark = [pytest.mark.interop, pytest.mark.spark]
+pytestmark = [pytest.mark.interop, pytest.mark.spark, pytest.mark.slow]
 
 # Each with the same in Python: rows are Python's, so that NaN and NULL are what they are in SQL.
 WHERES = {
@@ -101,7 +101,6 @@ def test_adopted_tree_is_read_alike_by_all_engines(court: Court, lake: penstock.
     court.agree("whole", rows)
 
 
-@pytest.mark.slow
 def test_adopted_tree_that_grew_and_was_compacted_is_read_alike(
     court: Court, lake: penstock.Lake, tmp_path: Path
 ) -> None:

@@ -23,10 +23,9 @@ from tests.interop.spark_process import SparkProcess
 from tests.interop.test_iceberg_judges import Rows, as_rows, by_spark
 from tools.fetch_jars import Unavailable
 
-pytestmark = [pytest.mark.interop, pytest.mark.spark]
+pytestmark = [pytest.mark.interop, pytest.mark.spark, pytest.mark.slow]
 
-EVERY_RUN = "in_orc"
-SOME_ARE_SLOW = [pytest.param(name, marks=[] if name == EVERY_RUN else pytest.mark.slow) for name in FORMATS]
+IN_ORC = "in_orc"
 WHERES = [
     "TRUE", "id < 10", "id >= 40", "n > 30", "n IS NULL", "b < 0", "app = 'shop'", "app IS NULL", "app LIKE 'sh%'",
     "x > 1.0", "x = 0", "x < 0", "x <= -0.0", "x = double('NaN')", "NOT (x > 1.0)", "f >= 1.5", "f = double('NaN')",
@@ -116,7 +115,7 @@ def judged(judge: IcebergJudge, name: str, wheres: Sequence[str], columns: Seque
     return [(own, files if own == pushed else MANY) for (own, _), (pushed, files) in zip(rows, planned, strict=True)]
 
 
-@pytest.mark.parametrize("name", SOME_ARE_SLOW)
+@pytest.mark.parametrize("name", FORMATS)
 def test_rows_without_spark_are_those_of_iceberg(judge: IcebergJudge, written: Callable[[str], str], name: str) -> None:
     table = penstock.iceberg(written(name))
     wheres, columns = predicates_of(table), table.schema.names
@@ -126,7 +125,6 @@ def test_rows_without_spark_are_those_of_iceberg(judge: IcebergJudge, written: C
         assert len(table.plan(where).files) <= files, where
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", READ_BY_SPARK)
 def test_rows_in_spark_are_those_of_iceberg(
     judge: IcebergJudge, written: Callable[[str], str], spark_of_tests: SparkProcess, name: str
@@ -139,7 +137,6 @@ def test_rows_in_spark_are_those_of_iceberg(
         assert as_rows(own, columns) == rows, where
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSED_BY_SPARK)
 def test_what_spark_would_read_wrong_is_refused(
     written: Callable[[str], str], spark_of_tests: SparkProcess, name: str
@@ -151,9 +148,9 @@ def test_what_spark_would_read_wrong_is_refused(
 
 
 def test_files_in_orc_are_planned_by_partition_and_bounds(judge: IcebergJudge, written: Callable[[str], str]) -> None:
-    table = penstock.iceberg(written(EVERY_RUN))
+    table = penstock.iceberg(written(IN_ORC))
     wheres = ["TRUE", "app = 'shop'", "id >= 40", "app IS NULL AND id < 10"]
-    theirs = [files for _, files in by_spark(judge, f"lake.web.{EVERY_RUN}", wheres, table.schema.names)]
+    theirs = [files for _, files in by_spark(judge, f"lake.web.{IN_ORC}", wheres, table.schema.names)]
     assert [len(table.plan(where).files) for where in wheres] == theirs
     assert theirs[0] > max(theirs[1:])
     assert {task.format for task in table.plan().files} == {"ORC"}

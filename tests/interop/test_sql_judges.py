@@ -40,10 +40,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.interop, pytest.mark.spark]
 
 GROUPS = variants(read_corpus())
-IN_EVERY_RUN = {
-    "rows_evolved", "truncate", "not_ansi", "null_partitions", "zones", "properties",
-    "rows_sides_coalesced_merge_on_read", "rows_sides_evolved_copy_on_write",
-}  # fmt: skip
+IN_EVERY_RUN = {"truncate", "zones", "rows_evolved", "rows_sides_coalesced_merge_on_read"}
 OURS_ALONE = {
     name
     for name in GROUPS

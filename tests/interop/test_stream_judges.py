@@ -22,7 +22,7 @@ from penstock.stream.stream_options import as_options
 from tests.interop.iceberg_judge import IcebergJudge
 from tests.interop.managed_written import run, runtime_on
 
-pytestmark = pytest.mark.interop
+pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
 STATEMENTS = [
     "INSERT INTO {t} VALUES (1, 'a', 10), (2, 'b', 20), (3, 'c', 30)",
@@ -74,7 +74,7 @@ class Follower:
             self.position = json.loads(json.dumps(step.end))
 
 
-@pytest.mark.parametrize("mode", ["merge-on-read", pytest.param("copy-on-write", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
 def test_changes_put_together_are_the_table(runtime: IcebergJudge, lake: penstock.Lake, mode: str) -> None:
     name = mode.replace("-", "_")
     said = {f"write.{what}.mode": mode for what in ("delete", "update", "merge")}
@@ -97,7 +97,6 @@ def test_changes_put_together_are_the_table(runtime: IcebergJudge, lake: penstoc
         assert +some.rows == wanted, statement
 
 
-@pytest.mark.slow
 def test_only_what_was_added_comes_when_changes_are_skipped(runtime: IcebergJudge, lake: penstock.Lake) -> None:
     table = lake.create_table(
         "web.skipped",

@@ -13,6 +13,7 @@ from uuid import uuid4
 import pytest
 
 from tests.fixtures.processes import PATIENCE, PENSTOCK, wait_until
+from tests.fixtures.variants import variants
 
 SEVERAL = """
 import json, sys
@@ -80,7 +81,9 @@ def test_a_missing_java_is_one_line(place: dict[str, str], tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds processes by /proc")
-@pytest.mark.parametrize("sign", ["java", "query"], ids=["while Spark starts", "while a query runs"])
+@pytest.mark.parametrize(
+    "sign", variants(["java", "query"], every_run=1), ids=["while Spark starts", "while a query runs"]
+)
 def test_after_ctrl_c_nothing_is_left(place: dict[str, str], tmp_path: Path, sign: str) -> None:
     place["SPARK_SUBMIT_OPTS"] = f"{os.environ['SPARK_SUBMIT_OPTS']} -Djava.io.tmpdir={tmp_path}"
     starts = "java_method('java.io.File', 'createTempFile', 'query-', '.runs')"

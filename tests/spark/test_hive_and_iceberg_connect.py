@@ -103,6 +103,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return json.loads(out.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_queries_of_a_hive_layout_through_spark_connect(answers: Any) -> None:
     assert "where=" in answers["error"]
     found = answers["hive"]
@@ -116,19 +117,23 @@ def test_queries_of_a_hive_layout_through_spark_connect(answers: Any) -> None:
     assert found["app = 'US/CA'"][0] == [0, 1, 2, 9, 10, 11]
 
 
+@pytest.mark.slow
 def test_no_row_with_nan_is_lost_to_statistics_on_the_server(answers: Any) -> None:
     assert answers["nan"] == [[1], [1], [1], [1], [0], [0]]
 
 
+@pytest.mark.slow
 def test_a_managed_table_is_written_through_spark_connect(answers: Any) -> None:
     assert answers["written"] == [80, 20, 0]
     assert answers["read"] == 20
 
 
+@pytest.mark.slow
 def test_there_is_no_catalog_on_spark_connect(answers: Any) -> None:
     assert answers["attach"] == "Spark Connect has no JVM here to add a catalog to; use a classic session"
 
 
+@pytest.mark.slow
 def test_shredded_maps_are_whole_through_spark_connect(answers: Any) -> None:
     assert answers["shredded"] == [
         [None, {"x": 0}],
@@ -138,6 +143,7 @@ def test_shredded_maps_are_whole_through_spark_connect(answers: Any) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_swapped_columns_of_an_iceberg_table_are_read_by_id_on_the_server(answers: Any) -> None:
     found = answers["iceberg"]
     assert {columns == ["id", "b", "a", "c"] for _, columns in found.values()} == {True}

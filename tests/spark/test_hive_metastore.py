@@ -1,4 +1,7 @@
-"""Tables of Hive's metastore as it is embedded in Spark, with Derby behind it, in a process of its own."""
+"""Tables of Hive's metastore as it is embedded in Spark, with Derby behind it, in a process of its own.
+
+In every run the catalog of a session is asked, by `test_metastore_tables.py`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from tests.interop.spark_process import SparkProcess
 from tests.spark import metastore_questions as questions
 from tests.spark.metastore_contract import HiveMetastoreContract
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

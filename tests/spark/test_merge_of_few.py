@@ -11,6 +11,7 @@ import penstock
 from penstock.lake.write import rewrite
 from penstock.spark.catalog import few_rows, row_changes
 from penstock.spark.write import merge_frames
+from tests.fixtures.variants import variants
 from tests.spark.test_merge import MODES, as_set
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def both(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, m
     return Both(spark, lake, table, monkeypatch)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", variants(MODES, every_run=1))
 def test_few_rows_are_merged_without_a_join_and_as_a_join_merges_them(
     both: Both, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,11 +41,12 @@ from tests.fixtures.shredding import (
     shredded_table,
     sidecars_of,
 )
+from tests.fixtures.variants import variants
 
 MODES = ["move", "mirror"]
 
 
-@pytest.fixture(params=MODES)
+@pytest.fixture(params=variants(MODES, every_run=1))
 def mode(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
