@@ -28,7 +28,7 @@ from tests.fuzz.world import KINDS, World, draw_world, worlds_for_all_cells
 
 pytestmark = pytest.mark.spark
 SEED = "small"
-SMALL = 110  # cells of a world
+SMALL = 60  # cells of a world
 MORE = 10  # worlds, until every kind of table was asked in every way
 MOST_LIVES = 150
 READS = {"advise", "arrow", "at", "at_branch", "changes", "comments", "committed_run", "count", "dataframe"}
@@ -92,7 +92,7 @@ def test_every_function_type_and_cast_is_asked_and_every_layout_in_every_way(tmp
 
 @pytest.mark.slow
 def test_every_step_is_right_on_every_variety_of_managed_tables(tmp_path: Path) -> None:
-    run = Run(SEED, tmp_path, sessions(), size=SMALL // 3)
+    run = Run(SEED, tmp_path, sessions(), size=SMALL // 2)
     for number in range(MOST_LIVES):
         if run.coverage.missing_steps():
             run.live([number])

@@ -56,7 +56,8 @@ def draw_world(
     rng = Random(f"{seed}/{number}")
     wanted = [*only] * TRIES or _slice(seed, number, cells)
     types = list(dict.fromkeys([*(cell.type for cell in wanted), *_more_types(rng, is_hive), "timestamp", "date"]))
-    wanted += rng.sample([cell for cell in zoned_cells() if cell.type in types], ZONED)
+    share = min(1, cells / CELLS)
+    wanted += rng.sample([cell for cell in zoned_cells() if cell.type in types], round(ZONED * share))
     flavour = FLAVOURS[(number // len(KINDS)) % len(FLAVOURS)] if is_hive and not only else "hive"
     storable = STORABLE.get(flavour, frozenset(types)) - (frozenset() if is_hive else _HIVE_ONLY)
     kept = [t for t in types if t in storable] + ["string"] * (flavour == "text")
@@ -64,9 +65,12 @@ def draw_world(
     rows = draw_rows(rng, kept, zone, rng.randrange(8, 16), with_variants=with_variants, odd_names=flavour != "avro")
     generator = Generator(rng, rows)
     predicates = [generator.of_cell(cell) for cell in wanted if rows.of_type(cell.type)]
-    predicates += _of_laws(rng, generator)
+    predicates += _of_laws(rng, generator, share)
     predicates += [
-        generator.of_clock(c) for c, t in rows.types.items() if t.startswith("timestamp") for _ in range(OF_CLOCK)
+        generator.of_clock(c)
+        for c, t in rows.types.items()
+        if t.startswith("timestamp")
+        for _ in range(round(OF_CLOCK * share))
     ]
     predicates += [generator.of_column(column) for column in rows.types for _ in range(2)]
     predicates += [generator.nested() for _ in range(trees // 2)]
@@ -74,15 +78,15 @@ def draw_world(
     return World(seed, number, kinds, zone, rows, tuple(predicates), flavour, tuple(only))
 
 
-def _of_laws(rng: Random, generator: Generator) -> list[Predicate]:
+def _of_laws(rng: Random, generator: Generator, share: float) -> list[Predicate]:
     """Comparisons through which bounds travel: every function alike, and those more often whose laws are not plain."""
     known = [(cell, call) for cell, call in lawful_calls() if generator.rows.of_type(cell.type)]
     by_function: dict[str, list[tuple[Cell, Call]]] = {}
     for cell, call in known:
         by_function.setdefault(cell.function, []).append((cell, call))
     intricate = [(cell, call) for cell, call in known if (law := law_of(call)) and (law.slack or law.clock)]
-    drawn = [rng.choice(by_function[rng.choice(list(by_function))]) for _ in range(LAWFUL)]
-    return [generator.of_law(*each) for each in [*drawn, *rng.choices(intricate, k=INTRICATE)]]
+    drawn = [rng.choice(by_function[rng.choice(list(by_function))]) for _ in range(round(LAWFUL * share))]
+    return [generator.of_law(*each) for each in [*drawn, *rng.choices(intricate, k=round(INTRICATE * share))]]
 
 
 def worlds_for_all_cells(cells: int = CELLS) -> int:
