@@ -32,12 +32,12 @@ class Assignments:
     zone: str
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], target: pa.Schema, rows: pa.Schema, context: Context) -> Assignments:
+    def of(cls, assigned: Mapping[str, Any], target: pa.Schema, rows: pa.Schema, context: Context) -> Assignments:
         """Assignments to columns of a table by expressions over `rows`; an error for what does not fit."""
-        if not isinstance(given, Mapping) or not given:
+        if not isinstance(assigned, Mapping) or not assigned:
             raise LakeError("no columns are assigned", hint='give {"column": "expression"}')
         values: dict[str, Expr | pa.Scalar] = {}
-        for name, value in given.items():
+        for name, value in assigned.items():
             column = field_named(str(name), target, "the table")
             if column.name in values:
                 raise SchemaError(f"column {column.name!r} is assigned twice", hint="give one value")

@@ -34,8 +34,8 @@ def choose_for(table: IcebergTable, data: Any) -> tuple[Table, Any]:
 
     Rows that can be read only once are put back in front of the rest.
     """
-    given = {str(name).lower() for name in (data.columns if is_spark(data) else data.schema.names)}
-    waiting = [auto for auto in _auto(table) if not auto.keys and auto.path[0].lower() in given]
+    names = {str(name).lower() for name in (data.columns if is_spark(data) else data.schema.names)}
+    waiting = [auto for auto in _auto(table) if not auto.keys and auto.path[0].lower() in names]
     sample, data = _sampled(data, sorted({auto.path[0] for auto in waiting})) if waiting else (None, data)
     return (table.table if sample is None else _with_chosen(table, sample, waiting)), data
 

@@ -63,9 +63,9 @@ def fit_rows(rows: pa.Schema, schema: Schema) -> RowFit:
     fit = RowFit()
     lower = [name.lower() for name in rows.names]
     fit.problems += [f"column {n!r} is given twice" for i, n in enumerate(rows.names) if lower[i] in lower[:i]]
-    given = _by_name(rows)
-    fit.names = [given[f.name.lower()].name if f.name.lower() in given else None for f in schema.fields]
-    _compare_fields(fit, given, schema.fields, ())
+    columns = _by_name(rows)
+    fit.names = [columns[f.name.lower()].name if f.name.lower() in columns else None for f in schema.fields]
+    _compare_fields(fit, columns, schema.fields, ())
     return fit
 
 
@@ -73,16 +73,16 @@ def _by_name(fields: Iterable[pa.Field]) -> Mapping[str, pa.Field]:
     return {f.name.lower(): f for f in fields}
 
 
-def _compare_fields(fit: RowFit, given: Mapping[str, pa.Field], fields: Iterable[NestedField], above: Path) -> None:
+def _compare_fields(fit: RowFit, columns: Mapping[str, pa.Field], fields: Iterable[NestedField], above: Path) -> None:
     known = set[str]()
     for own in fields:
         known.add(own.name.lower())
-        theirs, path = given.get(own.name.lower()), (*above, own.name)
+        theirs, path = columns.get(own.name.lower()), (*above, own.name)
         if theirs is not None:
             _compare(fit, theirs.type, own.field_type, path)
         elif own.required:
             fit.missing.append(f"{'.'.join(path)} {type_name(core_type(own.field_type))}")
-    fit.new += [((*above, each.name), normalize(each.type)) for name, each in given.items() if name not in known]
+    fit.new += [((*above, each.name), normalize(each.type)) for name, each in columns.items() if name not in known]
 
 
 def _compare(fit: RowFit, theirs: pa.DataType, own: IcebergType, path: Path) -> None:
@@ -91,10 +91,10 @@ def _compare(fit: RowFit, theirs: pa.DataType, own: IcebergType, path: Path) -> 
     theirs, core = normalize(theirs), core_type(own)
     if theirs == core or (theirs, core) in WIDER or _has_more_digits(core, theirs):
         return
-    said = f"{'.'.join(path)} is a {type_name(core)} and was given as {type_name(theirs)}"
+    difference = f"{'.'.join(path)} is a {type_name(core)} and was given as {type_name(theirs)}"
     if (core, theirs) in WIDER or _has_more_digits(theirs, core):
         fit.wider.append((path, theirs))
-        fit.narrower.append(said)
+        fit.narrower.append(difference)
         return
     inner = dict(_inner(theirs, own))
     if isinstance(own, StructType) and pa.types.is_struct(theirs):
@@ -104,7 +104,7 @@ def _compare(fit: RowFit, theirs: pa.DataType, own: IcebergType, path: Path) -> 
             return
         inner = {}
     if not inner:
-        fit.problems.append(said)
+        fit.problems.append(difference)
     for name, (their_part, own_part) in inner.items():
         _compare(fit, their_part, own_part, (*path, name))
 

@@ -66,8 +66,8 @@ def paths_of(table: IcebergTable, urls: Iterable[str]) -> dict[str, str]:
 def _change_files(base: IcebergTable, rows: pa.Table, command: str, properties: Mapping[str, str]) -> Done:
     job = prepare(base)
     names = [name for name in rows.column_names if name not in (OPERATION, FILE, PLACE)]
-    given = check_schema(rows.select(names).schema, job.layout.schema) if names else [None for _ in job.layout.names]
-    values = in_order(rows, given).combine_chunks()
+    columns = check_schema(rows.select(names).schema, job.layout.schema) if names else [None for _ in job.layout.names]
+    values = in_order(rows, columns).combine_chunks()
     operations = rows.column(OPERATION).to_numpy()
     files = rows.column(FILE).combine_chunks().dictionary_encode()
     of_row = files.indices.fill_null(-1).to_numpy(zero_copy_only=False)

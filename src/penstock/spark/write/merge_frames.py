@@ -68,9 +68,9 @@ def merge_frames(table: IcebergTable, merge: MergeBuilder) -> Done:
 
 def _few_rows(source: DataFrame) -> pa.Table | None:
     """The rows of a source that is kept; None when they are many."""
-    given = arrow_schema(source.schema)
+    columns = arrow_schema(source.schema)
     for name in source.columns:
-        field_named(name, given, "the rows")  # an error for one that is there twice
+        field_named(name, columns, "the rows")  # an error for one that is there twice
     if source.count() > _FEW_ROWS:
         return None
     plan = source._jdf.queryExecution().withCachedData()
@@ -118,11 +118,11 @@ def _once(table: IcebergTable, source: DataFrame, merge: MergeBuilder) -> Done:
 
 def _keys(table: IcebergTable, rows: DataFrame, source: DataFrame, on: Mapping[str, str]) -> dict[str, Column]:
     """The table's key columns, and those of the source in their types."""
-    given, keys = arrow_schema(source.schema), dict[str, Column]()
+    columns, keys = arrow_schema(source.schema), dict[str, Column]()
     for name in source.columns:
-        field_named(name, given, "the rows")  # an error for one that is there twice
+        field_named(name, columns, "the rows")  # an error for one that is there twice
     for target, own in on.items():
-        key, field = field_named(target, table.schema, "the table"), field_named(own, given, "the rows")
+        key, field = field_named(target, table.schema, "the table"), field_named(own, columns, "the rows")
         check_key(key, field.name, key.type if is_same_or_wider(field.type, key.type) else normalize(field.type))
         column = _column(field.name).cast(rows.schema[key.name].dataType)
         is_uuid = isinstance(table.version.columns.schema.find_field(key.name).field_type, UUIDType)
@@ -185,9 +185,9 @@ def _values(table: IcebergTable, rows: DataFrame, clause: ClauseText, source: Se
             _name(str(name), table): F.expr(value) if isinstance(value, str) else F.lit(value)
             for name, value in clause.values.items()
         }
-    given = arrow_schema(rows.select(*(value.alias(f"value_{i}") for i, value in enumerate(values.values()))).schema)
+    assigned = arrow_schema(rows.select(*(value.alias(f"value_{i}") for i, value in enumerate(values.values()))).schema)
     types = {field.name: field.dataType for field in table.dataframe(rows.sparkSession).schema.fields}
-    for (name, value), field in zip(values.items(), given, strict=True):
+    for (name, value), field in zip(values.items(), assigned, strict=True):
         kind, to = normalize(field.type), table.schema.field(name).type
         if fits(kind, to):
             values[name] = value.cast(types[name])

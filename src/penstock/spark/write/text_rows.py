@@ -218,11 +218,11 @@ def _csv_types(
                 raise SchemaError(f"{source} has no column {name!r}", hint=name_hint(name, header))
         return {name: known[name.lower()][1] if name.lower() in known else StringType() for name in header}, []
     inferred = [name for name in header if name.lower() not in known]
-    found: Mapping[str, DataType] = {}
+    types: Mapping[str, DataType] = {}
     if inferred:
         guesses = spark.read.options(**options).csv(source, inferSchema=True).schema
-        found = {each.name: each.dataType for each in guesses.fields}
-    return {name: known[name.lower()][1] if name.lower() in known else found[name] for name in header}, inferred
+        types = {each.name: each.dataType for each in guesses.fields}
+    return {name: known[name.lower()][1] if name.lower() in known else types[name] for name in header}, inferred
 
 
 def _json_types(
