@@ -21,7 +21,7 @@ A, S = Column(("a",), pa.int32()), Column(("s",), pa.string())
 SCHEMA = pa.schema({"a": pa.int32(), "b": pa.int32(), "c": pa.int32(), "s": pa.string()})
 TABLE = pa.table({"a": [1, 7, None], "b": [1, 2, 3], "c": [1, None, 3], "s": ["x", "y", None]}, schema=SCHEMA)
 slow = pytest.mark.slow
-deep = pytest.mark.parametrize("depth", [3_000, pytest.param(10_000, marks=slow)])
+deep = pytest.mark.parametrize("depth", [1_500, pytest.param(10_000, marks=slow)])
 
 
 def containers():

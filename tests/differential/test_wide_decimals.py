@@ -138,7 +138,7 @@ def test_directories_are_pruned_by_all_digits(tmp_path: Path) -> None:
     assert sorted(table.partitions().column("d").to_pylist()) == rows().column("d").to_pylist()
 
 
-@pytest.mark.parametrize("partition_by", variants([[], ["d"], ["truncate(1, d)"]], every_run=2))
+@pytest.mark.parametrize("partition_by", variants([[], ["d"], ["truncate(1, d)"]], every_run=1))
 def test_one_file_a_value_is_pruned_by_all_digits(tmp_path: Path, partition_by: list[str]) -> None:
     table = managed_table(tmp_path, f"id bigint, d decimal(38,{SCALE})", partition_by)
     if partition_by:
@@ -151,7 +151,7 @@ def test_one_file_a_value_is_pruned_by_all_digits(tmp_path: Path, partition_by: 
     assert table.refresh().maximum("d") == Decimal(text(TOP))
 
 
-@pytest.mark.parametrize("partition_by", ["truncate(1000, d)", "bucket(64, d)"])
+@pytest.mark.parametrize("partition_by", variants(["truncate(1000, d)", "bucket(64, d)"], every_run=1))
 def test_coarser_transforms_lose_no_row(tmp_path: Path, partition_by: str) -> None:
     table = managed_table(tmp_path, f"id bigint, d decimal(38,{SCALE})", [partition_by])
     first = 3 if partition_by.startswith("truncate") else 0  # the least values truncate to 39 digits

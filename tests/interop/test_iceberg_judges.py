@@ -84,8 +84,6 @@ FEWER = [
     "expired", "upgraded", "equality", "equality_of_nulls", "positions", "evolved", "schemas", "vectors",
     "odd_partitions",
 ]  # fmt: skip
-EVERY_RUN = "vectors"  # it has deletes, a change of the spec, a compaction and NaN
-SOME_ARE_SLOW = [pytest.param(name, marks=[pytest.mark.slow] if name != EVERY_RUN else []) for name in TABLES]
 # Of a longer past, so many snapshots, from the first to the last.
 SNAPSHOTS = 3
 
@@ -257,7 +255,8 @@ class Court:
             raise
 
 
-@pytest.mark.parametrize("name", SOME_ARE_SLOW)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TABLES)
 def test_tables_of_icebergs_spark_runtime_are_read_as_all_engines_read_them(
     judge: IcebergJudge, duck: DuckDB, written: Callable[[str], str], name: str
 ) -> None:
@@ -289,7 +288,8 @@ def test_tables_of_icebergs_spark_runtime_are_read_as_all_engines_read_them(
     assert court.met == {known for known in KNOWN if known.table == name}, "what no longer holds"
 
 
-@pytest.mark.parametrize("name", SOME_ARE_SLOW)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TABLES)
 def test_every_row_is_in_one_of_three_parts(written: Callable[[str], str], name: str) -> None:
     table = penstock.iceberg(written(name))
     (now, *_) = points_of(table.table.metadata)
@@ -299,9 +299,8 @@ def test_every_row_is_in_one_of_three_parts(written: Callable[[str], str], name:
         assert sum(parts) == rows, where
 
 
-@pytest.mark.parametrize(
-    "name", [EVERY_RUN, *(pytest.param(name, marks=pytest.mark.slow) for name in ("evolved", "odd_partitions"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["vectors", "evolved", "odd_partitions"])
 def test_nan_is_found_where_icebergs_bounds_leave_it_out(
     judge: IcebergJudge, written: Callable[[str], str], name: str
 ) -> None:

@@ -135,6 +135,7 @@ def test_a_cached_table_is_found_and_follows_writes(attached: SparkSession, tmp_
     attached.sql("UNCACHE TABLE cached.web.events")
 
 
+@pytest.mark.slow
 def test_a_stream_and_a_query_share_a_session(attached: SparkSession, tmp_path: Path) -> None:
     penstock.attach(attached, events(tmp_path / "streams", 20), "streams")
     rows = attached.readStream.option("where", "app = 'app-1'").table("streams.web.events")

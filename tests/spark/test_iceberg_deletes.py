@@ -231,6 +231,7 @@ def test_join_prunes_at_run_time_below_deletes(spark: SparkSession, tmp_path: Pa
     assert 1 in read_by(query).files
 
 
+@pytest.mark.slow
 def test_deletes_with_the_row_based_reader_and_with_and_without_code_generation(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -72,7 +72,8 @@ def test_spark_checks_what_is_not_known(spark: SparkSession, utc: None, lake: An
         assert len(table.plan(where).files) == files
 
 
-@pytest.mark.parametrize("text", variants(TEXTS, every_run=1))
+@pytest.mark.slow
+@pytest.mark.parametrize("text", TEXTS)
 def test_a_stream_leaves_to_spark_what_is_not_known(
     spark: SparkSession, utc: None, lake: Any, tmp_path: Path, text: str
 ) -> None:

@@ -93,7 +93,7 @@ def as_set(rows: list[tuple[Any, ...]]) -> list[str]:
     return sorted(map(repr, rows))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", variants(LAYOUTS, every_run=1))
 @pytest.mark.parametrize("seed", variants(range(3), every_run=1))
 def test_random_merges_leave_the_rows_that_duckdb_has(
     spark: SparkSession, tmp_path: Path, layout: str, seed: int, monkeypatch: pytest.MonkeyPatch
@@ -367,7 +367,7 @@ def after_another(write: Callable[..., Any], waiting: list[Callable[[], Any]]) -
 
 
 @pytest.mark.parametrize("few", [100_000, -1])
-@pytest.mark.parametrize("level", ["serializable", "snapshot"])
+@pytest.mark.parametrize("level", variants(["serializable", "snapshot"], every_run=1))
 def test_a_merge_in_sql_that_only_inserts_meets_rows_that_others_add_meanwhile(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: str, few: int
 ) -> None:

@@ -17,6 +17,7 @@ from pyarrow import orc
 import penstock
 from penstock.errors import LakeError, LayoutError, PenstockWarning
 from tests.fixtures.spark_settings import settings
+from tests.fixtures.variants import variants
 from tests.spark.hive_layouts import read_by
 from tests.spark.metastore_judge import Seen, ask_all, ask_both, asked, many_places, message, run
 from tests.spark.sql_session import Sql, message_of
@@ -93,7 +94,7 @@ def sql(spark: SparkSession) -> Sql:
 # The rows of Spark's own table
 
 
-@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+@pytest.mark.parametrize("zone", variants(["America/New_York", "UTC"], every_run=1))
 @pytest.mark.parametrize("kind", VALUES)
 def test_partition_values_are_typed_as_spark_types_them(spark: SparkSession, name: str, kind: str, zone: str) -> None:
     if zone != "UTC" and not kind.startswith("timestamp"):

@@ -243,6 +243,7 @@ def test_bad_input_is_said_before_the_stream_starts(
         source.table.stream(spark, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["hive"], indirect=True)
 def test_a_vanished_file_ends_the_stream_with_what_to_do(spark: SparkSession, source: Source, tmp_path: Path) -> None:
     file = next(source.root.glob("app=a0/*.parquet"))
