@@ -11,10 +11,11 @@ MAKEFLAGS += --no-print-directory
 # Without bytecode every process that the tests start would rewrite their assertions and compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-VENV   := .venv
-STAMP  := $(VENV)/.installed
-PINS   := requirements/constraints.txt
-RUN    := $(VENV)/bin/python
+VENV    := .venv
+STAMP   := $(VENV)/.installed
+CLASSES := $(VENV)/.classes
+PINS    := requirements/constraints.txt
+RUN     := $(VENV)/bin/python
 PYTHON   ?=
 ARGS     ?=
 ONLY     ?=
@@ -35,11 +36,11 @@ demo: java $(STAMP)  ## see it work on generated data (needs Java)
 	@$(VENV)/bin/penstock demo
 
 .PHONY: test
-test: java $(STAMP)  ## all tests but the slow ones (needs Java)
+test: java $(CLASSES)  ## all tests but the slow ones (needs Java)
 	@$(RUN) -m pytest -n 3 --dist loadfile -m "not slow" $(ARGS)
 
 .PHONY: test-slow
-test-slow: java $(STAMP)  ## all that is marked slow, and the differential tests with EXAMPLES random examples each
+test-slow: java $(CLASSES)  ## all that is marked slow, and the differential tests with EXAMPLES random examples each
 	@HYPOTHESIS_PROFILE=slow EXAMPLES=$(EXAMPLES) $(RUN) -m pytest tests/differential -n 2 --dist worksteal \
 	    --timeout 14400 $(ARGS)
 	@HYPOTHESIS_PROFILE=more PENSTOCK_TESTS_COMPILED=1 $(RUN) -m pytest -m "slow or hypothesis" --ignore tests/differential -n 2 --dist loadfile \
@@ -119,6 +120,11 @@ $(STAMP): pyproject.toml $(PINS)
 	    fi; \
 	fi
 	@$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs,spark]' --constraint $(PINS)
+	@touch $@
+
+# Spark starts in half of the time where the JVM has an archive of its classes.
+$(CLASSES): $(STAMP) tools/archive_classes.py
+	@$(RUN) tools/archive_classes.py
 	@touch $@
 
 # Spark's own rule: $JAVA_HOME/bin/java where it is set, else the java on the path. Java 8 calls itself 1.8.

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.fixtures.jvm_options import jvm_options
+
 for name, examples in (("default", 10), ("more", 60)):
     settings.register_profile(
         name,
@@ -35,13 +37,7 @@ _CACHE = tempfile.mkdtemp(prefix="penstock-tests-")
 os.environ["PENSTOCK_CACHE_DIR"] = _CACHE
 atexit.register(shutil.rmtree, _CACHE, ignore_errors=True)
 
-# A JVM of the tests lives for a minute: its second compiler and its parallel collector would take more from the other
-# test process than they ever give back, and so would a full collection at every step of the growing metaspace and the
-# sweeper of a small code cache. Whatever starts a Spark reads this, also in processes of its own.
-os.environ.setdefault(
-    "SPARK_SUBMIT_OPTS",
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=256m -XX:ReservedCodeCacheSize=128m",
-)
+os.environ.setdefault("SPARK_SUBMIT_OPTS", jvm_options())  # whatever starts a Spark reads it, in any process
 
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
