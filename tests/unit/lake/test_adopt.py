@@ -1,41 +1,30 @@
-"""Trees that become tables where they lie: their rows, what prunes, what happens to them later, and what is refused."""
+"""Trees that become tables where they lie: their rows, what prunes, and what happens to them later."""
 
 from __future__ import annotations
 
 import datetime as dt
-import multiprocessing
-import shutil
-import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.orc as orc
-import pyarrow.parquet as pq
 import pytest
 
 import penstock
-from penstock.errors import LakeError, PenstockError
-from penstock.lake.adopt import adopt as adopting
 from penstock.lake.adopt.adopted_tree import adopted_tree
-from penstock.lake.commit.once import adoptions
-from penstock.lake.managed_table import ManagedTable
 from tests.fixtures.adopted_trees import (
     PARTITION_BY,
-    adopt_in_small_steps,
     contents,
     expected,
     hard_tree,
+    ids,
     plain_tree,
+    table_of,
+    write,
 )
-from tests.fixtures.managed_tables import files_below, local, reachable
-from tests.fixtures.processes import PATIENCE
+from tests.fixtures.managed_tables import files_below, local
 
 NOW = dt.timedelta(0)
-ROOT = Path(__file__).parents[3]
 Rows = list[str]
 
 
@@ -49,10 +38,6 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path / "tree"
 
 
-def table_of(lake: penstock.Lake, name: str = "web.t") -> ManagedTable:
-    return lake.writable_table(name)
-
-
 def as_rows(table: pa.Table, names: list[str] | None = None) -> Rows:
     columns = [table.column(name).to_pylist() for name in names or table.column_names]
     return sorted(repr(tuple(map(_plain, row))) for row in zip(*columns, strict=True))
@@ -61,15 +46,6 @@ def as_rows(table: pa.Table, names: list[str] | None = None) -> Rows:
 def _plain(value: Any) -> Any:
     """Structs with their fields in one order: files differ in it."""
     return sorted(value.items()) if isinstance(value, dict) else value
-
-
-def ids(table: ManagedTable) -> list[int]:
-    return sorted(table.refresh().arrow(columns=["id"])["id"].to_pylist())
-
-
-def write(path: Path, rows: pa.Table, **options: Any) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(rows, path, **options)
 
 
 # What it is
@@ -327,230 +303,3 @@ def test_tables_partitioned_in_another_order_adopt_too(lake: penstock.Lake, tree
     table = table_of(lake)
     assert as_rows(table.arrow()) == as_rows(expected(rows), table.schema.names)
     assert len(table.plan("app = 'shop' AND dt = '2026-05-17'").files) == 2
-
-
-# Interrupted
-
-
-@pytest.mark.parametrize("kills", [5, pytest.param(40, marks=pytest.mark.slow)])
-def test_adoption_that_was_killed_goes_on_and_adds_every_file_once(
-    tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch, kills: int
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    rows = plain_tree(tree, days=20, files=20, rows=1)
-    processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload(["tests.fixtures.adopted_trees", "pyiceberg.catalog.sql", "pandas"])
-    rng, states = Random(kills), set[int]()
-    for number in range(kills):
-        if number % 10 == 0:
-            shutil.rmtree(tmp_path / "lake", ignore_errors=True)
-        here, there = processes.Pipe(duplex=False)
-        step = processes.Process(target=adopt_in_small_steps, args=(str(tmp_path / "lake"), str(tree), there))
-        step.start()
-        there.close()
-        for _ in range(rng.randrange(10)):  # words: that it begins, and of each commit
-            assert here.poll(PATIENCE)
-            if here.recv() == "done":
-                break
-        time.sleep(rng.uniform(0, 0.2))
-        step.kill()
-        step.join(PATIENCE)
-        lake = penstock.connect(tmp_path / "lake")
-        found = ids(table_of(lake)) if lake.has_table("web.t") else []
-        assert len(found) == len(set(found))
-        states.add(len(found))
-    assert states & set(range(1, len(rows))), "no kill came between two commits"
-    lake.adopt(tree, "web.t", "dt date")
-    table = table_of(lake)
-    assert ids(table) == rows["id"].to_pylist()
-    table.sweep(NOW, force=True)
-    lists = {local(path) for path in adoptions(table.table.metadata)}
-    own = {path for path in reachable(table) if Path(path).is_relative_to(tmp_path / "lake")}
-    assert files_below(tmp_path / "lake") == own | lists
-    assert lake.adopt(tree, "web.t").files == 0
-
-
-def test_footers_that_were_read_are_not_read_again(
-    lake: penstock.Lake, tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plain_tree(tree, days=3, files=2)
-    real = pq.read_metadata
-    opened: list[Any] = []
-    monkeypatch.setattr(pq, "read_metadata", lambda source: opened.append(source) or real(source))
-    with monkeypatch.context() as patch:
-        patch.setattr(adopting.Adopting, "_make", _fails)
-        with pytest.raises(LakeError, match="the catalog is gone"):
-            lake.adopt(tree, "web.t", "dt date")
-    assert len(opened) == 6
-    assert lake.adopt(tree, "web.t", "dt date").files == 6
-    assert len(opened) == 6
-    write(tree / "dt=2026-01-01" / "part-000000.parquet", pa.table({"id": [7, 8, 9]}))
-    lake.adopt(tree, "web.u", "dt date")
-    assert sorted(table_of(lake, "web.u").arrow("dt = '2026-01-01'")["id"].to_pylist()) == [4, 5, 6, 7, 7, 8, 9]
-
-
-def _fails(*_: Any) -> None:
-    raise LakeError("the catalog is gone")
-
-
-def test_two_that_adopt_one_tree_add_every_file_once(
-    lake: penstock.Lake, tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = plain_tree(tree, days=10, files=4)
-    lake.create_table("web.t", "id bigint, dt date", ["dt"])
-    monkeypatch.setattr(adopting, "_FILES_PER_COMMIT", 6)
-    both, added = threading.Barrier(2), list[int]()
-    real = adopting.read_footers
-
-    def together(*arguments: Any) -> Any:
-        found = real(*arguments)
-        both.wait(PATIENCE)
-        return found
-
-    monkeypatch.setattr(adopting, "read_footers", together)
-    workers = [threading.Thread(target=lambda: added.append(lake.adopt(tree, "web.t").files)) for _ in range(2)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(PATIENCE)
-    assert (len(added), sum(added)) == (2, 40)
-    assert ids(table_of(lake)) == rows["id"].to_pylist()
-
-
-# Refused
-
-
-def _ints(path: Path) -> None:
-    write(path / "dt=1" / "a.parquet", pa.table({"v": [1]}))
-
-
-def _conflict(path: Path) -> None:
-    _ints(path)
-    write(path / "dt=2" / "b.parquet", pa.table({"v": ["x"]}))
-
-
-def _nested_conflict(path: Path) -> None:
-    write(path / "dt=1" / "a.parquet", pa.table({"s": [{"a": 1}]}))
-    write(path / "dt=2" / "b.parquet", pa.table({"s": [{"a": "x"}]}))
-
-
-def _one_more(name: str, **columns: Any) -> Callable[[Path], None]:
-    def make(path: Path) -> None:
-        _ints(path)
-        write(path / name, pa.table({"v": [1], **columns}))
-
-    return make
-
-
-def _broken(path: Path) -> None:
-    _ints(path)
-    (path / "dt=2").mkdir()
-    (path / "dt=2" / "b.parquet").write_bytes(b"PAR1 and no more")
-
-
-def _orc(path: Path) -> None:
-    (path / "dt=1").mkdir(parents=True)
-    orc.write_table(pa.table({"v": [1]}), path / "dt=1" / "a.orc")
-
-
-def _with_ids(path: Path) -> None:
-    field = pa.field("v", pa.int64(), metadata={"PARQUET:field_id": "4"})
-    write(path / "dt=1" / "a.parquet", pa.table([[1]], schema=pa.schema([field])))
-
-
-def _with_sidecars(path: Path) -> None:
-    _ints(path)
-    rows = pa.table({"v": [1], "m": pa.array([[]], pa.map_(pa.string(), pa.string())), "__map_shred_m_0": ["x"]})
-    pairs = {"penstock.map.shredding.version": "1", "penstock.map.shredding.m.keys": '["k"]'}
-    write(path / "dt=2" / "b.parquet", rows.replace_schema_metadata(pairs))
-
-
-def _old_times_inside(path: Path) -> None:
-    rows = pa.table({"s": [{"t": dt.datetime(2026, 1, 1)}]})
-    write(path / "dt=1" / "a.parquet", rows, use_deprecated_int96_timestamps=True)
-
-
-def _twice(path: Path) -> None:
-    write(path / "dt=1" / "a.parquet", pa.table({"v": [1], "V": [2]}))
-
-
-REFUSED = {
-    "type": (_conflict, r"dt=2/b.parquet: column v is string, and file://.*dt=1/a.parquet has bigint"),
-    "nested type": (_nested_conflict, r"dt=2/b.parquet: column s.a is string, and .*a.parquet has bigint"),
-    "directory": (_one_more("dt=x/b.parquet"), "partition column 'dt' in .*dt=x.* cannot be read as int"),
-    "hash": (_one_more("dt=2/b#c.parquet"), "b#c.parquet' has '#' in its path"),
-    "question": (_one_more("dt=2/b?c.parquet"), r"b\?c.parquet' has '\?' in its path"),
-    "line break": (_one_more("dt=2/b\nc.parquet"), r"has '\\n' in its path"),
-    "damaged": (_broken, "b.parquet is not a Parquet file"),
-    "format": (_orc, "is ORC, and only Parquet can be adopted"),
-    "field ids": (_with_ids, "a.parquet has field ids"),
-    "sidecars": (_with_sidecars, "b.parquet has keys of maps in columns of their own"),
-    "nanoseconds": (_one_more("dt=2/b.parquet", t=pa.array([1], pa.timestamp("ns"))), r"column t is timestamp\[ns\]"),
-    "zone": (_one_more("dt=2/b.parquet", t=pa.array([1], pa.timestamp("us", "Asia/Tokyo"))), "column t is .*Tokyo"),
-    "unsigned": (_one_more("dt=2/b.parquet", t=pa.array([1], pa.uint32())), "column t is uint32, which tables do not"),
-    "nothing": (_one_more("dt=2/b.parquet", t=pa.nulls(1)), "column t has no type: all of its values are NULL"),
-    "INT96 inside": (_old_times_inside, "column s has INT96 inside of it"),
-    "case": (_twice, "'v' and 'V' differ only in case"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_adopted_is_one_line_and_changes_nothing(name: str, lake: penstock.Lake, tree: Path) -> None:
-    make, message = REFUSED[name]
-    make(tree)
-    before = contents(tree)
-    with pytest.raises(PenstockError, match=message) as caught:
-        lake.adopt(tree, "web.t", "dt int")
-    assert "\n" not in str(caught.value)
-    assert contents(tree) == before
-    assert lake.tables() == []
-
-
-def test_file_that_does_not_fit_the_table_is_one_line_and_changes_nothing(lake: penstock.Lake, tree: Path) -> None:
-    _ints(tree)
-    lake.adopt(tree, "web.t", "dt int")
-    write(tree / "dt=1" / "b.parquet", pa.table({"v": [1], "more": [2]}))
-    write(tree / "dt=1" / "c.parquet", pa.table({"v": ["x"]}))
-    before, version = contents(tree), table_of(lake).table.metadata_location
-    with pytest.raises(PenstockError, match=r"c.parquet: column v is string, and the table web.t has bigint"):
-        lake.adopt(tree, "web.t")
-    assert (contents(tree), table_of(lake).table.metadata_location) == (before, version)
-
-
-def test_tables_that_do_not_fit_the_tree_are_refused(lake: penstock.Lake, tree: Path) -> None:
-    _ints(tree)
-    lake.create_table("web.t", "v bigint, dt int", ["bucket(4, v)"])
-    lake.create_table("web.u", "v bigint, dt int", ["dt"], coalesce=["dt"])
-    lake.register("web.raw", penstock.hive(tree, "dt int"))
-    asked: list[tuple[str, dict[str, Any], str]] = [
-        ("web.t", {"partition_by": "dt int"}, r"partitioned by bucket\(4, v\), and the tree by dt"),
-        ("web.u", {"partition_by": "dt string"}, "declared with dt as string, and the table has int"),
-        ("web.u", {"coalesce": penstock.Coalesce("dt", below="1MB")}, "web.u has the rule"),
-        ("web.raw", {}, "web.raw is a declared layout"),
-        ("nowhere", {}, "invalid table name 'nowhere'"),
-    ]
-    for name, options, message in asked:
-        with pytest.raises(PenstockError, match=message):
-            lake.adopt(tree, name, **options)
-    assert [table_of(lake, name).count() for name in ("web.t", "web.u")] == [0, 0]
-    assert lake.adopt(tree, "web.u").rows == 1
-
-
-@pytest.mark.parametrize("place", ["tree", "tree/below", "."])
-def test_table_whose_folder_and_the_tree_lie_in_each_other_is_refused(
-    lake: penstock.Lake, tree: Path, tmp_path: Path, place: str
-) -> None:
-    _ints(tree)
-    before = contents(tree)
-    with pytest.raises(LakeError, match="lie in each other; give the table another place"):
-        lake.adopt(tree, "web.t", "dt int", location=f"file://{tmp_path / place}")
-    assert contents(tree) == before
-    assert lake.tables() == []
-    assert lake.adopt(tree, "web.t", "dt int").files == 1
-
-
-def test_tree_without_rows_makes_no_table(lake: penstock.Lake, tree: Path) -> None:
-    write(tree / "a.parquet", pa.table({"v": pa.array([], pa.int64())}))
-    with pytest.raises(PenstockError, match=r"no file in .* has a row and a column"):
-        lake.adopt(tree, "web.t", [])
-    assert lake.tables() == []
