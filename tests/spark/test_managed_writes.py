@@ -298,6 +298,7 @@ def test_compaction_in_spark_merges_promotes_and_folds(
     assert as_set(table.arrow()) == of(rows)
 
 
+@pytest.mark.slow
 def test_every_session_knows_the_data_source(
     spark: SparkSession, rows: DataFrame, table: ManagedTable, tmp_path: Path
 ) -> None:

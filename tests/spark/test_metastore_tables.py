@@ -155,6 +155,7 @@ def test_partitions_that_are_added_later_are_seen_by_tables_and_dataframes(spark
     assert ask_both(spark, events, "app = 'a'").rows == 3
 
 
+@pytest.mark.slow
 def test_five_thousand_partitions_come_in_one_call(spark: SparkSession, name: str, tmp_path: Path) -> None:
     many_places(spark, name, tmp_path, 5_000)
     wheres = ["n = 4321", "dt = '2026-03' AND n % 50 = 0", "n > 4990 AND dt LIKE '%-02'", "n % 1000 = 1"]
