@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.errors import PySparkException
 
 import penstock
 
@@ -167,7 +168,13 @@ def test_rows_for_which_the_condition_is_not_true_stay(session: SparkSession, na
     session.sql(f"CREATE OR REPLACE TABLE {table} {definition} AS SELECT * FROM plain_rows")
     ((snapshot,),) = session.sql(f"SELECT snapshot_id FROM {table}.refs").collect()
     for condition in CONDITIONS[start::PARTS]:
-        expected = ids(session, f"SELECT id FROM plain_rows t WHERE NOT coalesce(({condition}), false)")
-        session.sql(f"DELETE FROM {table} WHERE {condition}")
+        try:
+            expected = ids(session, f"SELECT id FROM plain_rows t WHERE NOT coalesce(({condition}), false)")
+        except PySparkException:  # as ANSI mode has it, for an index behind the end of an array
+            expected = ids(session, "SELECT id FROM plain_rows")
+            with pytest.raises(PySparkException):
+                session.sql(f"DELETE FROM {table} WHERE {condition}")
+        else:
+            session.sql(f"DELETE FROM {table} WHERE {condition}")
         assert ids(session, f"SELECT id FROM {table}") == expected, condition
         session.sql(f"CALL {CATALOG}.system.rollback('web.t', {snapshot})")
