@@ -205,7 +205,7 @@ class _Known:
             return nulls != 0
         if is_nan(value):
             return nans != 0
-        if count is not None and nulls is not None and count - nulls - (nans or 0) == 0:
+        if count is not None and count - (nulls or 0) - (nans or 0) == 0:
             return False
         lower, upper = self._get("lower", i), self._get("upper", i)
         lower, upper = (None if end is None or is_nan(end) else end for end in (lower, upper))

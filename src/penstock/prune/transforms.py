@@ -25,7 +25,7 @@ expression for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -170,12 +170,16 @@ class Ordered(Transform):
 
     def project(self, domain: Domain) -> Domain:
         result = self.result_type(domain.type)
-        function = transform_function(self.text, domain.type)
+        function = self.function(domain.type)
         if function is None:
             return Domain.all(result)
         intervals = [project_interval(i, function, domain.type, result, self.width) for i in domain.intervals]
         intervals += [wrapped for i in domain.intervals for wrapped in self._wrapped(i, domain.type)]
         return Domain.union_of(result, intervals, domain.null)
+
+    def function(self, source: pa.DataType) -> Callable[[Any], Any] | None:
+        """The transform of one value; None where it does not take the type."""
+        return transform_function(self.text, source)
 
     def _wrapped(self, interval: Interval, source: pa.DataType) -> Iterator[Interval]:
         """Where values of an interval land whose results leave the type of results: writers let them wrap around."""
@@ -237,6 +241,18 @@ class Period(Ordered):
 
     def result_type(self, source: pa.DataType) -> pa.DataType:
         return pa.int32()
+
+    def function(self, source: pa.DataType) -> Callable[[Any], Any] | None:
+        """By NumPy's calendar, which goes on after the year 9999, where `<= '9999-12-31'` has its end."""
+        if transform_function(self.text, source) is None:
+            return None
+        unit, ticks = ("D", 1) if source == pa.date32() else ("h", _HOUR)
+
+        def period(value: int) -> int:
+            moment = np.array(value // ticks, f"datetime64[{unit}]")
+            return int(moment.astype(f"datetime64[{self.unit}]").astype(np.int64))
+
+        return period
 
     def _range(self, source: pa.DataType, value: Any) -> Interval | None:
         if not is_timestamp(source) and source != pa.date32():

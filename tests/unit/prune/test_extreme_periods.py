@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from pyiceberg.types import DateType
 
 from penstock import MemoryTable
+from penstock.expr.bind import bind_text
 from penstock.expr.types import TIMESTAMP
+from penstock.prune.containers import Containers
+from penstock.prune.facts import Derived, Exact
+from penstock.prune.judge import Pruner
 from penstock.prune.transforms import transform_of
+from penstock.prune.verdict import Verdict
 
 DAY = 86_400_000_000
+SKIP, KEEP_WHOLE = Verdict.SKIP, Verdict.KEEP_WHOLE
 LEAST, MOST = -(2**63), 2**63 - 1
 MOMENTS = [LEAST, LEAST + 1, -94_608_000_000_000_002, -2, -1, 0, 1, 94_608_000_000_000_002, MOST - 1, MOST]
 
@@ -38,7 +45,7 @@ def test_ranges_of_periods_hold_their_moments(transform: str) -> None:
 
 
 def test_years_months_and_days_far_from_1970() -> None:
-    from pyiceberg.types import DateType, TimestampType
+    from pyiceberg.types import TimestampType
 
     moments = pa.array([LEAST, -62_135_596_800_000_001, None, MOST], pa.int64()).view(pa.timestamp("us"))
     kind = TimestampType()
@@ -46,3 +53,14 @@ def test_years_months_and_days_far_from_1970() -> None:
     assert transform_of("day").on_array(moments, kind).to_pylist() == [LEAST // DAY, -719_163, None, MOST // DAY]
     days = pa.array([-(2**31), 2**31 - 1], pa.int32()).view(pa.date32())
     assert transform_of("day").on_array(days, DateType()).to_pylist() == [-(2**31), 2**31 - 1]
+
+
+@pytest.mark.parametrize("transform", ["year", "month", "day"])
+def test_a_range_to_the_last_day_of_the_calendar_holds_whole_partitions(transform: str) -> None:
+    where = "d BETWEEN DATE '1969-12-01' AND '9999-12-31'"
+    predicate = bind_text(where, pa.schema({"d": pa.date32()}))
+    term = Derived(bind_text("d IS NULL", pa.schema({"d": pa.date32()})).children[0], transform)
+    days = pa.array([20_000, 2_932_896, 2_932_897, None], pa.int32()).view(pa.date32())  # 2024, 9999-12-31, 10000
+    partitions = Exact(term, transform_of(transform).on_array(days, DateType()))
+    judgement = Pruner(predicate, "UTC").judge(Containers(4, (partitions,)))
+    assert [judgement.verdict(i) for i in range(4)] == [KEEP_WHOLE, KEEP_WHOLE, SKIP, SKIP]
