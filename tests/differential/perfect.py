@@ -202,10 +202,10 @@ class _Known:
         if not isinstance(self.fact.lower if self.fact.lower is not None else self.fact.upper, pa.FloatingPointArray):
             nans = nans if is_nan(value) else (nans or 0)
         if value is None:
-            return nulls != 0
+            return nulls != 0 and (count is None or count > (nans or 0))
         if is_nan(value):
-            return nans != 0
-        if count is not None and count - (nulls or 0) - (nans or 0) == 0:
+            return nans != 0 and (count is None or count > (nulls or 0))
+        if count is not None and count <= (nulls or 0) + (nans or 0):
             return False
         lower, upper = self._get("lower", i), self._get("upper", i)
         lower, upper = (None if end is None or is_nan(end) else end for end in (lower, upper))
