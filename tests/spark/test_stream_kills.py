@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -88,17 +89,18 @@ def _program(root: Path, *more: str) -> list[str]:
 
 def _kill_after(root: Path, batches: int, seconds: float) -> None:
     """Run both hops, and kill them with all processes below some time after they have done some batches."""
-    program = subprocess.Popen(_program(root), cwd=_ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    errors = root / "stderr"
+    with errors.open("w") as stderr:
+        program = subprocess.Popen(_program(root), cwd=_ROOT, stdout=subprocess.PIPE, stderr=stderr, text=True)
     assert program.stdout is not None
-    assert program.stdout.readline() == "running\n"
-    for _ in range(batches):
-        assert program.stdout.readline() == "batch\n"
-    time.sleep(seconds)
-    assert program.poll() is None, "a stream ended by itself"
-    for pid in [program.pid, *descendants(program.pid)]:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
-    program.wait(PATIENCE)
-    program.stdout.close()
+    try:
+        lines = [program.stdout.readline() for _ in range(1 + batches)]
+        time.sleep(seconds)
+        ended = program.poll()
+    finally:
+        for pid in [program.pid, *descendants(program.pid)]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        program.wait(PATIENCE)
+        program.stdout.close()
+    assert (lines, ended) == (["running\n", *["batch\n"] * batches], None), errors.read_text()[-5_000:]
