@@ -13,25 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.orc
 
+from tests.fixtures.format_writer import AVRO_TYPES
 from tests.fixtures.hive_writer import write_file
 from tests.fuzz.value_texts import json_object, plain_values, text_of
-from tests.fuzz.values import DAY, TIMESTAMP, digits
+from tests.fuzz.values import DAY, digits
 
 _WILD = 0.1  # of the files of ORC have days and times that Penstock leaves to Spark
 _CALENDAR = -141_427  # 1582-10-15
 _LAST = 9_223_372_036_854_775 // DAY  # the last day that Arrow reads from ORC, and as far before 1970 the first
-_AVRO: Mapping[pa.DataType, Any] = {
-    pa.bool_(): "boolean",
-    pa.int32(): "int",
-    pa.int64(): "long",
-    pa.float32(): "float",
-    pa.float64(): "double",
-    pa.string(): "string",
-    pa.binary(): "bytes",
-    pa.date32(): {"type": "int", "logicalType": "date"},
-    pa.timestamp("us"): {"type": "long", "logicalType": "local-timestamp-micros"},
-    TIMESTAMP: {"type": "long", "logicalType": "timestamp-micros"},
-}
 
 
 def write_parquet(rng: Random, path: Path, rows: pa.Table, options: Mapping[str, Any]) -> None:
@@ -124,7 +113,7 @@ def _avro_type(kind: pa.DataType, name: str) -> Any:
         return {"type": "array", "items": ["null", _avro_type(kind.value_type, name)]}
     if pa.types.is_decimal(kind):
         return {"type": "bytes", "logicalType": "decimal", "precision": kind.precision, "scale": kind.scale}
-    return _AVRO[kind]
+    return AVRO_TYPES[kind]
 
 
 def _avro_value(value: Any, kind: pa.DataType) -> Any:
