@@ -28,16 +28,6 @@ NOW = dt.timedelta(0)
 Rows = list[str]
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> penstock.Lake:
-    return penstock.connect(tmp_path / "lake")
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    return tmp_path / "tree"
-
-
 def as_rows(table: pa.Table, names: list[str] | None = None) -> Rows:
     columns = [table.column(name).to_pylist() for name in names or table.column_names]
     return sorted(repr(tuple(map(_plain, row))) for row in zip(*columns, strict=True))

@@ -33,16 +33,6 @@ NOW = dt.timedelta(0)
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> penstock.Lake:
-    return penstock.connect(tmp_path / "lake")
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    return tmp_path / "tree"
-
-
 @pytest.mark.parametrize("kills", [5, pytest.param(40, marks=pytest.mark.slow)])
 def test_adoption_that_was_killed_goes_on_and_adds_every_file_once(
     tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch, kills: int

@@ -20,16 +20,6 @@ from tests.fixtures.adopted_trees import (
 )
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> penstock.Lake:
-    return penstock.connect(tmp_path / "lake")
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    return tmp_path / "tree"
-
-
 def _ints(path: Path) -> None:
     write(path / "dt=1" / "a.parquet", pa.table({"v": [1]}))
 
